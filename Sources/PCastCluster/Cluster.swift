@@ -123,6 +123,11 @@ package final class Cluster: StreamLookup {
         member.withLock { $0.origin(of: requested.description) }
     }
 
+    /// Returns the nodes that publish a stream, the current origin first, and then those that stand by.
+    package func origins(of requested: StreamID) -> [StreamOrigin] {
+        member.withLock { $0.origins(of: requested.description) }
+    }
+
     /// Returns whether no higher epoch of the stream is known.
     package func isCurrent(_ epoch: StreamEpoch, of requested: StreamID) -> Bool {
         member.withLock { member in member.highestEpoch(of: requested.description).map { epoch >= $0 } ?? true }
@@ -147,4 +152,28 @@ package final class Cluster: StreamLookup {
 
     /// Whether a token is revoked.
     package func isRevoked(_ token: String) -> Bool { member.withLock { $0.isRevoked(token) } }
+}
+
+/// An event of a cluster for the program.
+package enum ClusterEvent: Hashable, Sendable {
+    /// The directory is connected, and its values are known.
+    case connected
+    /// The directory is disconnected for a reason. Everything that runs continues.
+    case disconnected(String)
+    /// A node joined, or returned.
+    case nodeAppeared(String)
+    /// A node has not renewed its lease in time.
+    case nodeLost(String)
+    /// The directory has the publication of a name with its epoch.
+    case announced(String, StreamEpoch)
+    /// Another node has claimed the name of a stream with a higher epoch.
+    case fenced(String, stream: String, by: String)
+    /// Another process uses the name of this node.
+    case superseded
+    /// Another node requests that this one drains.
+    case drainRequested
+    /// A value of the directory is invalid, or signed with another secret. It is reported once for each connection.
+    case rejected(String)
+    /// An operation has failed, and is attempted again.
+    case failed(String)
 }

@@ -202,6 +202,8 @@ package struct TokenRevocation: Hashable, Sendable, Codable {
 /// A value in the directory.
 package enum ClusterRecord: Hashable, Sendable {
     case stream(ClusterStream)
+    /// A publication that waits until the current one of its name ends. It has no epoch.
+    case standby(ClusterStream)
     case node(ClusterNode)
     case drain(DrainRequest)
     case revocation(TokenRevocation)
@@ -210,6 +212,7 @@ package enum ClusterRecord: Hashable, Sendable {
     package var key: ClusterKey {
         switch self {
         case .stream(let stream): .stream(stream.name)
+        case .standby(let stream): .standby(stream.name, node: stream.node)
         case .node(let node): .node(node.name)
         case .drain(let request): .drain(request.node)
         case .revocation(let revocation): .revocation(revocation.token)
@@ -220,6 +223,7 @@ package enum ClusterRecord: Hashable, Sendable {
 /// The key of a value in the directory.
 package enum ClusterKey: Hashable, Sendable {
     case stream(String)
+    case standby(String, node: String)
     case node(String)
     case drain(String)
     case revocation(String)

@@ -78,6 +78,8 @@ package struct ClusterMember: Sendable {
     package private(set) var node: ClusterNode
     private var values: [ClusterKey: Value] = [:]
     private var peers: [String: Peer] = [:]
+    /// The nodes of which the directory has a publication that stands by, by name.
+    private var standbyNodes: [String: Set<String>] = [:]
     private var publications: [String: Publication] = [:]
     /// The operations that have not finished, by their keys.
     private var operations: [ClusterKey: UInt64] = [:]
@@ -161,7 +163,7 @@ package struct ClusterMember: Sendable {
     /// Removes the announcements of this node, because it stops.
     package mutating func leave() {
         isLeaving = true
-        unsettled.formUnion(publications.keys.map(ClusterKey.stream))
+        unsettled.formUnion(publications.keys.map { ClusterKey.stream($0) })
         publications = [:]
         unsettled.insert(.node(node.name))
         settleAll()
@@ -197,6 +199,23 @@ package struct ClusterMember: Sendable {
         else { return nil }
         return StreamOrigin(
             node: other.name, address: other.address, stream: StreamID(stream.stream), epoch: stream.epoch)
+    }
+
+    /// Returns the nodes that publish a name: first its current origin, then those that stand by, in the order of their
+    /// names. This node and lost ones are left out. A node that stands by counts as one with the epoch of the current
+    /// origin, also while the lease of that one has not expired.
+    package func origins(of name: String) -> [StreamOrigin] {
+        guard publications[name]?.epoch == nil else { return [] }
+        let epoch = highestEpoch(of: name) ?? StreamEpoch(number: 0, claim: 0)
+        let standbys = (standbyNodes[name] ?? []).sorted().compactMap { node -> StreamOrigin? in
+            guard node != self.node.name, peers[node]?.isLost == false,
+                case .standby(let stream) = values[.standby(name, node: node)]?.record,
+                case .node(let other) = values[.node(node)]?.record
+            else { return nil }
+            return StreamOrigin(node: node, address: other.address, stream: StreamID(stream.stream), epoch: epoch)
+        }
+        let current = origin(of: name)
+        return (current.map { [$0] } ?? []) + standbys.filter { $0.node != current?.node }
     }
 
     /// Returns the epoch that this node has claimed for a name, and that the directory has acknowledged; nil if none.
@@ -247,7 +266,10 @@ package struct ClusterMember: Sendable {
             if !isSynchronized { seen.insert(record.key) }
             receive(record, revision)
         case .removed(let key):
-            if values.removeValue(forKey: key) != nil { settle(key) }
+            if values[key] != nil {
+                forget(key)
+                settle(key)
+            }
         case .rejected(let reason):
             // The value of a node with another secret is written again and again.
             if rejections.count < Self.rejectionLimit, rejections.insert(reason).inserted {
@@ -262,7 +284,7 @@ package struct ClusterMember: Sendable {
     }
 
     private mutating func synchronize() {
-        for key in values.keys where !seen.contains(key) { values[key] = nil }
+        for key in Array(values.keys) where !seen.contains(key) { forget(key) }
         (isSynchronized, seen) = (true, [])
         retries = [:]
         // A lease begins again, because renewals could not arrive.
@@ -270,10 +292,22 @@ package struct ClusterMember: Sendable {
         for publication in publications.keys { unsettled.insert(.stream(publication)) }
         for key in requests.keys { unsettled.insert(key) }
         for (key, value) in values {
-            if case .stream(let stream) = value.record, stream.node == node.name { unsettled.insert(key) }
+            switch value.record {
+            case .stream(let stream), .standby(let stream):
+                if stream.node == node.name { unsettled.insert(key) }
+            case .node, .drain, .revocation: break
+            }
         }
         nextRenewal = now
         outputs.append(.event(.connected))
+    }
+
+    /// Removes a value that the directory does not have any more.
+    private mutating func forget(_ key: ClusterKey) {
+        values[key] = nil
+        guard case .standby(let name, let node) = key else { return }
+        standbyNodes[name]?.remove(node)
+        if standbyNodes[name]?.isEmpty == true { standbyNodes[name] = nil }
     }
 
     private mutating func receive(_ record: ClusterRecord, _ revision: UInt64) {
@@ -281,7 +315,10 @@ package struct ClusterMember: Sendable {
         // Revisions begin again when the directory has lost its data, which shows at a new connection only.
         if isSynchronized, let known = values[key], known.revision >= revision { return }
         if values[key] == nil, values.count >= Self.valueLimit {
-            if case .stream = record { return }
+            switch record {
+            case .stream, .standby: return
+            case .node, .drain, .revocation: break
+            }
         }
         // The claims after it must be epochs that records may have.
         logicalTime = max(logicalTime, min(revision, 1 << 61))
@@ -292,6 +329,10 @@ package struct ClusterMember: Sendable {
             logicalTime = max(logicalTime, stream.epoch.number)
             note(stream.node, nil)
             settle(key)
+        case .standby(let stream):
+            standbyNodes[stream.name, default: []].insert(stream.node)
+            note(stream.node, nil)
+            if stream.node == node.name { settle(key) }
         case .node(let other):
             if other.name == node.name { checkName(other) } else { note(other.name, other) }
         case .drain(let request):
@@ -404,6 +445,7 @@ package struct ClusterMember: Sendable {
         for (key, value) in values {
             switch value.record {
             case .stream(let stream): guard stream.node == name, publications[stream.name] == nil else { continue }
+            case .standby(let stream): guard stream.node == name else { continue }
             case .node(let other): guard other.name == name else { continue }
             case .drain(let request): guard request.node == name else { continue }
             case .revocation: continue
@@ -452,7 +494,12 @@ package struct ClusterMember: Sendable {
             } else {
                 settleEnd(key, value)
             }
-        case .drain, .revocation, .node:
+            // The publication may stand by now, or not any more.
+            let standby = ClusterKey.standby(name, node: node.name)
+            if operations[standby] == nil { settleOne(standby) } else { unsettled.insert(standby) }
+        case .standby(let name, let owner) where owner == node.name:
+            settleStandby(name, value)
+        case .drain, .revocation, .node, .standby:
             if let request = requests[key] {
                 if value?.record == request { requests[key] = nil } else { write(request, value?.revision) }
             } else if removals.contains(key), let value {
@@ -471,6 +518,18 @@ package struct ClusterMember: Sendable {
         }
         let isExpired = removals.contains(key) && peers[stream.node]?.isLost != false
         if stream.node == node.name || isExpired { remove(key, value.revision) } else { removals.remove(key) }
+    }
+
+    /// Announces that a publication of this node stands by, or removes the announcement.
+    private mutating func settleStandby(_ name: String, _ value: Value?) {
+        if let publication = publications[name], publication.claim == .standby, publication.epoch == nil {
+            var stream = publication.stream
+            stream.epoch = StreamEpoch(number: 0, claim: 0)
+            let wanted = ClusterRecord.standby(stream)
+            if value?.record != wanted { write(wanted, value?.revision) }
+        } else if let value {
+            remove(.standby(name, node: node.name), value.revision)
+        }
     }
 
     private mutating func settlePublication(_ name: String, _ value: Value?) {
@@ -525,30 +584,6 @@ package struct ClusterMember: Sendable {
         defer { outputs.removeAll(keepingCapacity: true) }
         return outputs
     }
-}
-
-/// An event of a cluster for the program.
-package enum ClusterEvent: Hashable, Sendable {
-    /// The directory is connected, and its values are known.
-    case connected
-    /// The directory is disconnected for a reason. Everything that runs continues.
-    case disconnected(String)
-    /// A node joined, or returned.
-    case nodeAppeared(String)
-    /// A node has not renewed its lease in time.
-    case nodeLost(String)
-    /// The directory has the publication of a name with its epoch.
-    case announced(String, StreamEpoch)
-    /// Another node has claimed the name of a stream with a higher epoch.
-    case fenced(String, stream: String, by: String)
-    /// Another process uses the name of this node.
-    case superseded
-    /// Another node requests that this one drains.
-    case drainRequested
-    /// A value of the directory is invalid, or signed with another secret. It is reported once for each connection.
-    case rejected(String)
-    /// An operation has failed, and is attempted again.
-    case failed(String)
 }
 
 /// The random values of the claims of one process (SplitMix64, Steele, Lea and Flood 2014).

@@ -17,6 +17,7 @@ package struct ClusterRecordCoding: Sendable {
     /// The JSON object, which has one of these members. A later version may have others, which are ignored.
     private struct Envelope: Codable {
         var stream: ClusterStream?
+        var standby: ClusterStream?
         var node: ClusterNode?
         var drain: DrainRequest?
         var revocation: TokenRevocation?
@@ -33,6 +34,7 @@ package struct ClusterRecordCoding: Sendable {
         let envelope =
             switch record {
             case .stream(let stream): Envelope(stream: stream)
+            case .standby(let stream): Envelope(standby: stream)
             case .node(let node): Envelope(node: node)
             case .drain(let request): Envelope(drain: request)
             case .revocation(let revocation): Envelope(revocation: revocation)
@@ -53,8 +55,9 @@ package struct ClusterRecordCoding: Sendable {
             bytes.prefix(Self.codeSize), authenticating: Self.signed(text, key), using: secret)
         guard isSigned, let envelope = try? JSONDecoder().decode(Envelope.self, from: text) else { return nil }
         let record: ClusterRecord? =
-            envelope.stream.map(ClusterRecord.stream) ?? envelope.node.map(ClusterRecord.node)
-            ?? envelope.drain.map(ClusterRecord.drain) ?? envelope.revocation.map(ClusterRecord.revocation)
+            envelope.stream.map(ClusterRecord.stream) ?? envelope.standby.map(ClusterRecord.standby)
+            ?? envelope.node.map(ClusterRecord.node) ?? envelope.drain.map(ClusterRecord.drain)
+            ?? envelope.revocation.map(ClusterRecord.revocation)
         guard let record, record.key == key, Self.isValid(record) else { return nil }
         return record
     }
@@ -69,7 +72,7 @@ package struct ClusterRecordCoding: Sendable {
     /// Whether the numbers of a record are in ranges in which no calculation overflows.
     private static func isValid(_ record: ClusterRecord) -> Bool {
         switch record {
-        case .stream(let stream):
+        case .stream(let stream), .standby(let stream):
             return stream.epoch.number <= maximumEpoch && !stream.name.isEmpty && !stream.node.isEmpty
         case .node(let node):
             let counts = [node.load.streams, node.load.viewers, node.load.capacity]
@@ -83,28 +86,41 @@ package struct ClusterRecordCoding: Sendable {
 }
 
 extension ClusterKey {
-    /// The text of the key in a key-value store: its kind, and its name in base64url (RFC 4648).
+    /// The text of the key in a key-value store: its kind, and its names in base64url (RFC 4648).
     package var text: String {
-        let (kind, name) =
+        let (kind, names) =
             switch self {
-            case .stream(let name): ("stream", name)
-            case .node(let name): ("node", name)
-            case .drain(let name): ("drain", name)
-            case .revocation(let name): ("revocation", name)
+            case .stream(let name): ("stream", [name])
+            case .standby(let name, let node): ("standby", [name, node])
+            case .node(let name): ("node", [name])
+            case .drain(let name): ("drain", [name])
+            case .revocation(let name): ("revocation", [name])
             }
-        let encoded = Data(name.utf8).base64EncodedString()
+        return ([kind] + names.map { Self.encode($0) }).joined(separator: ".")
+    }
+
+    private static func encode(_ name: String) -> String {
+        Data(name.utf8).base64EncodedString()
             .replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
-        return "\(kind).\(encoded)"
+    }
+
+    private static func decode(_ text: Substring) -> String? {
+        var encoded = String(text).replacing("-", with: "+").replacing("_", with: "/")
+        encoded += String(repeating: "=", count: (4 - encoded.utf8.count % 4) % 4)
+        guard let data = Data(base64Encoded: encoded), let name = String(data: data, encoding: .utf8), !name.isEmpty
+        else { return nil }
+        return name
     }
 
     /// Parses the text of a key; nil if it is not the key of a record.
     package init?(text: String) {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
-        guard parts.count == 2 else { return nil }
-        var encoded = String(parts[1]).replacing("-", with: "+").replacing("_", with: "/")
-        encoded += String(repeating: "=", count: (4 - encoded.utf8.count % 4) % 4)
-        guard let data = Data(base64Encoded: encoded), let name = String(data: data, encoding: .utf8), !name.isEmpty
-        else { return nil }
+        guard (2...3).contains(parts.count), let name = Self.decode(parts[1]) else { return nil }
+        guard parts.count == 2 else {
+            guard parts[0] == "standby", let node = Self.decode(parts[2]) else { return nil }
+            self = .standby(name, node: node)
+            return
+        }
         switch parts[0] {
         case "stream": self = .stream(name)
         case "node": self = .node(name)

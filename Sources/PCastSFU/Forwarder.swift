@@ -77,6 +77,15 @@ struct Forwarder: ~Copyable {
         return true
     }
 
+    /// Closes the link of a pulled stream, which remains.
+    mutating func detach(publisher index: Int, at now: Instant) {
+        guard !streams[index].isDetached else { return }
+        streams[index].isDetached = true
+        streams[index].isAway = false
+        streams[index].transport?.close(at: now)
+        noteControl(.publisher(index))
+    }
+
     /// Reports the end of a stream to its replicas, or that of a replica to the publisher's shard.
     mutating func reportEnd(publisher index: Int, reason: StreamEndedReason) {
         for replica in streams[index].replicas {
@@ -303,6 +312,7 @@ struct Forwarder: ~Copyable {
         case .publisher(let index):
             streams[index].hasControl = false
             if streams[index].isEnding { return true }
+            if streams[index].isDetached { streams[index].transport = nil }
             schedule(publisher: index)
         case .viewer(let index):
             viewers[index].hasControl = false

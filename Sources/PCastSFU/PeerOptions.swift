@@ -26,6 +26,10 @@ public struct PeerOptions: Hashable, Sendable {
     /// Whether a viewer is the SFU of another node, which receives all layers that it has not paused (`SFU.pull`).
     public var isNode = false
 
+    /// Whether a stream that is pulled from another node keeps its viewers when the link has ended after its first
+    /// packets. It remains until it is ended, and another link can be spliced into it (`SFU.splice(_:into:at:)`).
+    public var keepsViewers = false
+
     /// Whether a process of the platform can make lower layers of a publisher's video, if it has one layer. They are
     /// offered by `SFU.offerRenditions(_:of:at:)`.
     public var hasRenditions = false

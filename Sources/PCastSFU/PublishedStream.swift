@@ -8,6 +8,10 @@ struct PublishedStream: ~Copyable {
     let peer: PeerID
     /// The publisher's transport; nil in a replica, and if the publisher is in this process.
     var transport: SecureTransport?
+    /// Whether the stream remains without its link to another node; see `PeerOptions.keepsViewers`.
+    let keepsViewers: Bool
+    /// Whether the link has ended or was replaced. Its transport is closed, and removed when that is sent.
+    var isDetached = false
     /// The shard that has the publisher; nil if this one has it.
     let publisherShard: Int?
     /// The replicas of the stream on other shards.
@@ -57,7 +61,8 @@ struct PublishedStream: ~Copyable {
         receiver.addRenditions(named: Rendition.all.map(\.name), ssrcs: renditionSSRCs)
         self.init(
             id: id, peer: peer, transport: transport, publisherShard: nil, media: session.media,
-            playout: terms.playout, deadlines: PeerDeadlines(terms, began: began), receiver: receiver)
+            playout: terms.playout, deadlines: PeerDeadlines(terms, began: began), receiver: receiver,
+            keepsViewers: terms.keepsViewers)
     }
 
     /// Creates the stream of a publisher in this process, which has no transport.
@@ -75,9 +80,11 @@ struct PublishedStream: ~Copyable {
 
     private init(
         id: StreamID, peer: PeerID, transport: consuming SecureTransport?, publisherShard: Int?,
-        media: [NegotiatedMedia], playout: TimeSpan?, deadlines: PeerDeadlines, receiver: MediaReceiver
+        media: [NegotiatedMedia], playout: TimeSpan?, deadlines: PeerDeadlines, receiver: MediaReceiver,
+        keepsViewers: Bool = false
     ) {
         self.id = id
+        self.keepsViewers = keepsViewers
         self.peer = peer
         self.transport = transport
         self.publisherShard = publisherShard

@@ -5,7 +5,8 @@ import PCastWebRTC
 /// Streams whose publishers change while their viewers stay.
 ///
 /// Such a stream is published by `publish(_:stream:ingesting:terms:at:)`, and gets the packets of another stream of the
-/// same shard by `splice(_:into:at:)`.
+/// same shard by `splice(_:into:at:)`. A stream that was pulled from another node with `PeerOptions.keepsViewers` becomes
+/// one when another link replaces its own.
 extension SFU {
     /// Forwards the packets of a publisher to the viewers of another stream: audio at once, and each layer of video from a
     /// key frame on. Until then, the packets of the former publisher are forwarded.
@@ -15,7 +16,8 @@ extension SFU {
     ///
     /// - Parameters:
     ///   - source: The stream of the publisher, which has its publisher on this shard.
-    ///   - stream: The stream that receives the packets, which was published without frames of its own.
+    ///   - stream: The stream that receives the packets, which was published without frames of its own, or pulled. The
+    ///     link of a pulled one is closed, and the numbers and timestamps of its packets continue.
     ///   - now: The current time.
     /// - Throws: `SFUError.unknownStream`.
     package mutating func splice(_ source: StreamID, into stream: StreamID, at now: Instant) throws(SFUError) {
@@ -23,9 +25,10 @@ extension SFU {
             !forwarder.streams[from].isEnding
         else { throw .unknownStream(source) }
         guard let target = streamIndices[stream], forwarder.streams[target].publisherShard == nil,
-            ingestSources[forwarder.streams[target].peer] != nil, from != target,
-            !forwarder.streams[target].isEnding
+            ingestSources[forwarder.streams[target].peer] != nil || forwarder.streams[target].keepsViewers,
+            from != target, !forwarder.streams[target].isEnding
         else { throw .unknownStream(stream) }
+        if forwarder.streams[target].keepsViewers { forwarder.detach(publisher: target, at: now) }
         let number = forwarder.splice(of: target) ?? forwarder.splices.insert(newSplice(stream, target))
         forwarder.change(splice: number, to: from, at: now)
     }
@@ -37,6 +40,7 @@ extension SFU {
                 tracks.append(SplicedTrack(section, rid: rid, ssrc: newSSRC(), using: &generator))
             }
         }
+        if forwarder.streams[target].keepsViewers { forwarder.resume(&tracks, after: target) }
         return StreamSplice(stream: stream, peer: forwarder.streams[target].peer, target: target, tracks: tracks)
     }
 
@@ -70,6 +74,12 @@ extension SFU {
         package var last: Instant?
         /// Whether a viewer could begin: there is a key frame, or no video.
         package var isDecodable: Bool
+
+        /// Creates a value.
+        package init(last: Instant?, isDecodable: Bool) {
+            self.last = last
+            self.isDecodable = isDecodable
+        }
     }
 
     /// Returns the arrivals of streams. Streams that have ended are left out.
@@ -98,6 +108,20 @@ extension SFU {
 
 /// The forwarding of packets from publishers to spliced streams.
 extension Forwarder {
+    /// Lets the tracks of a splice continue those that a pulled stream has received from its own link.
+    func resume(_ tracks: inout [SplicedTrack], after target: Int) {
+        let stream = streams.address(target)
+        for track in tracks.indices {
+            if tracks[track].type == .audio {
+                guard let ssrc = stream.pointee.receiver.audio?.ssrc else { continue }
+                tracks[track].resume(after: stream.pointee.audio.log, ssrc: ssrc)
+            } else {
+                guard let ssrc = stream.pointee.receiver.layers[track].ssrc else { continue }
+                tracks[track].resume(after: stream.pointee.layers[track].log, ssrc: ssrc)
+            }
+        }
+    }
+
     /// Returns the number of the splice of a stream; nil if there is none.
     func splice(of target: Int) -> Int? {
         (0..<splices.endIndex).first { number in
@@ -255,7 +279,9 @@ extension Forwarder {
                 receiveMedia(ByteView(buffer.extracting(..<size)), publisher: target, at: now)
             }
             let clock = isAudio ? stream.pointee.audio.captureClock : stream.pointee.layers[layer].captureClock
-            if let size = splice.pointee.tracks[track].report(clock, into: buffer, at: now) {
+            // A pulled stream converts times by the clock of its former link, as do its replicas.
+            let offset = streams[target].clock.offset ?? .zero
+            if let size = splice.pointee.tracks[track].report(clock, offset: offset, into: buffer, at: now) {
                 receiveControl(ByteView(buffer.extracting(..<size)), publisher: target, at: now)
             }
         }

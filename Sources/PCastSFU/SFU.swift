@@ -137,8 +137,8 @@ public struct SFU: ~Copyable, DatagramMachine {
                 forwarder.setAway(false, peerIndex)
                 forwarder.events.append(.back(forwarder.id(of: peerIndex)))
                 if case .publisher(let index) = peerIndex { forwarder.renewRequests(stream: index, at: now) }
-            case .closed: return end(peerIndex, reason: .ended, at: now)
-            case .failed: return end(peerIndex, reason: .failed, at: now)
+            case .closed: return endConnection(of: peerIndex, reason: .ended, at: now)
+            case .failed: return endConnection(of: peerIndex, reason: .failed, at: now)
             case .closeConnection(let path): forwarder.events.append(.closeConnection(path))
             case .pathChanged:
                 if case .viewer(let index) = peerIndex { forwarder.viewers[index].sender.pathChanged(at: now) }
@@ -174,6 +174,16 @@ public struct SFU: ~Copyable, DatagramMachine {
         case .publisher(let index): end(publisher: index, reason: reason, at: now)
         case .viewer(let index): forwarder.end(viewer: index, reason: reason, at: now)
         }
+    }
+
+    /// Ends a peer whose connection has ended. A pulled stream may keep its viewers.
+    private mutating func endConnection(of peerIndex: PeerIndex, reason: StreamEndedReason, at now: Instant) {
+        guard case .publisher(let index) = peerIndex, forwarder.streams[index].keepsViewers,
+            forwarder.streams[index].hasMedia, !forwarder.streams[index].isEnding
+        else { return end(peerIndex, reason: reason, at: now) }
+        guard !forwarder.streams[index].isDetached else { return }
+        forwarder.detach(publisher: index, at: now)
+        forwarder.events.append(.linkLost(forwarder.streams[index].peer, reason))
     }
 
     /// Ends a stream with its viewers and unanswered offers.

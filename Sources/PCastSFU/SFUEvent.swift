@@ -19,6 +19,9 @@ public enum SFUEvent: Hashable, Sendable {
     case videoFindings(PeerID, isReordered: Bool, keyFrameInterval: TimeSpan?)
     /// The peer has left, and the SFU has removed it. Each viewer of a publisher has its own event.
     case ended(PeerID, StreamEndedReason)
+    /// The link of a pulled stream to another node has ended for a reason. The stream and its viewers remain, because
+    /// the link has `PeerOptions.keepsViewers`.
+    case linkLost(PeerID, StreamEndedReason)
     /// The renditions of the publisher's video that viewers want changed. They are the layers of a bit mask.
     case renditionsWanted(PeerID, layers: UInt8)
     /// Viewers need key frames of renditions of the publisher's video, which are the layers of a bit mask.

@@ -71,7 +71,7 @@ struct SplicedTrack {
 
     let type: MediaType
     let codec: Codec
-    private let header: RTPHeader
+    private var header: RTPHeader
     private let extensions: RTPHeaderExtensionMap
     private let rid: RTPStreamIdentifier?
     private var source: Source?
@@ -120,6 +120,21 @@ struct SplicedTrack {
 
     /// The publisher whose packets are forwarded, and its layer; nil before the first one.
     var publisher: (peer: PeerID, layer: Int)? { source.map { ($0.publisher, $0.layer) } }
+
+    /// Continues the packets that a stream has received from its own publisher: their SSRC, numbers and timestamps.
+    ///
+    /// - Parameters:
+    ///   - log: The packets of the track. If there are none, the track begins with numbers of its own.
+    ///   - ssrc: The SSRC of the packets.
+    mutating func resume(after log: borrowing PacketLog, ssrc: UInt32) {
+        guard let sequence = log.newestSequence, log.end > log.start else { return }
+        let position = log.position(ofSequence: sequence) ?? log.end - 1
+        let last = log[position]
+        header.ssrc = ssrc
+        newestSequence = sequence
+        newest = (last.timestamp, last.arrival, last.timestamp)
+        pictureNumbers = VPXPictureNumbers(codec, log.payload(at: position).span)
+    }
 
     /// Continues with the packets of a publisher.
     ///
@@ -236,9 +251,9 @@ struct SplicedTrack {
     }
 
     /// Writes a sender report with the capture clock of the publisher's track, if it is due and the clock is known.
-    /// Returns the size in bytes.
+    /// `offset` is the duration that the receiver of the report adds to its time. Returns the size in bytes.
     mutating func report(
-        _ clock: CaptureClock?, into buffer: MutableByteView, at now: Instant
+        _ clock: CaptureClock?, offset: TimeSpan, into buffer: MutableByteView, at now: Instant
     ) -> Int? {
         guard let clock, let newest, let timeline = source?.timeline else { return nil }
         // During the compressed frames, timestamps do not advance with the times of capture.
@@ -248,7 +263,7 @@ struct SplicedTrack {
         var writer = RTCPWriter(buffer)
         writer.senderReport(
             SenderInformation(
-                ssrc: header.ssrc, ntpTimestamp: clock.wallTime(of: newest.original).ntpTimestamp,
+                ssrc: header.ssrc, ntpTimestamp: (clock.wallTime(of: newest.original) - offset).ntpTimestamp,
                 rtpTimestamp: newest.timestamp, packetCount: packetCount, octetCount: octetCount))
         return writer.count
     }

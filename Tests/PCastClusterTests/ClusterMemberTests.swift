@@ -158,6 +158,33 @@ struct ClusterMemberTests {
         #expect(cluster.members[1].events.contains(.fenced("show", stream: "s2", by: "c")))
     }
 
+    @Test("edges know the publications that stand by, also while the lease of the origin has not expired")
+    func standbyOrigins() throws {
+        var cluster = TestCluster(["a", "b", "c", "d"])
+        cluster.publish("s1", as: "show", at: 0, .standby)
+        cluster.publish("s3", as: "show", at: 2, .standby)
+        cluster.publish("s2", as: "show", at: 1, .standby)
+        let known = cluster.members[3].member.origins(of: "show")
+        #expect(known.map(\.node) == ["a", "b", "c"])
+        #expect(known.map(\.stream.description) == ["s1", "s2", "s3"])
+        #expect(Set(known.map(\.epoch)).count == 1)
+        #expect(cluster.members[0].member.origins(of: "show").isEmpty, "a node is not its own origin")
+        cluster.advance(.seconds(3), stopped: [0])
+        #expect(cluster.members[3].member.origins(of: "show").map(\.node) == ["a", "b", "c"])
+        cluster.advance(.seconds(5), stopped: [0])
+        // One of both has claimed the name, and does not stand by any more.
+        let claimed = cluster.members[3].member.origins(of: "show")
+        #expect(claimed.map(\.node) == ["b", "c"] || claimed.map(\.node) == ["c", "b"])
+        let epoch = try #require(claimed.first?.epoch)
+        #expect(epoch > known[0].epoch)
+        let origin = try #require(cluster.members[3].member.origin(of: "show"))
+        #expect(cluster.values.values[.standby("show", node: origin.node)] == nil)
+        let ending = origin.node == "b" ? 2 : 1
+        cluster.members[ending].member.end("show", stream: ending == 1 ? "s2" : "s3")
+        cluster.settle()
+        #expect(cluster.members[3].member.origins(of: "show").map(\.node) == [origin.node])
+    }
+
     @Test("a lease expires without renewals, is renewed by any change, and its values are removed later")
     func leases() {
         var cluster = TestCluster(["a", "b"])
@@ -337,10 +364,17 @@ struct ClusterMemberTests {
         #expect(coding.encode(.node(node)) == nil)
         let name = String(repeating: "x", count: ClusterRecordCoding.maximumSize)
         #expect(coding.encode(.stream(ClusterStream(name: name, stream: "s", application: "a", node: "n"))) == nil)
-        for key in [ClusterKey.stream("ä/+?>"), .node("n"), .drain("."), .revocation("=")] {
+        let keys: [ClusterKey] = [
+            .stream("ä/+?>"), .standby("a.b", node: "ä"), .node("n"), .drain("."), .revocation("="),
+        ]
+        for key in keys {
             #expect(ClusterKey(text: key.text) == key)
         }
-        for text in ["", "stream", "stream.", "stream.***", "other.bg", "stream.a.b", "."] {
+        let others = [
+            "", "stream", "stream.", "stream.***", "other.bg", "stream.a.b", "standby.bg", "standby.bg.",
+            "standby.bg.bg.bg", ".",
+        ]
+        for text in others {
             #expect(ClusterKey(text: text) == nil)
         }
         let epoch = StreamEpoch(number: 7, claim: .max)

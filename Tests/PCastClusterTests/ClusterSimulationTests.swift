@@ -197,6 +197,11 @@ private struct ClusterSimulation {
     }
 
     private mutating func checkConvergence() {
+        for case .standby(let name, let node) in values.values.keys {
+            guard let index = members.firstIndex(where: { $0.node.name == node }) else { continue }
+            if streams[index][name] == nil { failures.append("\(name) stands by at \(node), which has ended it") }
+            if members[index].claimedEpoch(of: name) != nil { failures.append("\(name) stands by at its holder") }
+        }
         for name in Self.names {
             let holders = members.indices.filter { members[$0].claimedEpoch(of: name) != nil }
             guard holders.count <= 1 else {

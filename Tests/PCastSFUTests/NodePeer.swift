@@ -31,8 +31,11 @@ final class NodePeer: NetworkPeer {
     }
 
     /// Adds the stream of the other SFU's offer. Returns the answer.
-    func pull(_ offer: SessionDescription, at now: Instant) throws -> SessionDescription {
-        try edge.pull(publisher, stream: VirtualNetwork.stream, offer: offer, from: addresses[0], at: now)
+    func pull(
+        _ offer: SessionDescription, terms: PeerOptions = PeerOptions(), at now: Instant
+    ) throws -> SessionDescription {
+        try edge.pull(
+            publisher, stream: VirtualNetwork.stream, offer: offer, from: addresses[0], terms: terms, at: now)
     }
 
     /// Adds a viewer of the edge.
@@ -133,14 +136,16 @@ final class NodePeer: NetworkPeer {
 }
 
 extension VirtualNetwork {
-    /// Adds an edge that pulls the stream.
-    func addNode() throws -> NodePeer {
+    /// Adds an edge that pulls the stream. `keepsViewers` is whether the stream remains without its link.
+    func addNode(keepsViewers: Bool = false) throws -> NodePeer {
         let id = PeerID(generator.next())
         let node = NodePeer(id, address: newAddress(), link: link)
         var terms = PeerOptions()
         (terms.isNode, terms.isCounted) = (true, false)
         let offer = try sfu.offerToViewer(id, of: Self.stream, terms: terms, at: now)
-        _ = try sfu.accept(try node.pull(offer, at: now), from: id, at: now)
+        var pulled = PeerOptions()
+        pulled.keepsViewers = keepsViewers
+        _ = try sfu.accept(try node.pull(offer, terms: pulled, at: now), from: id, at: now)
         add(node)
         return node
     }

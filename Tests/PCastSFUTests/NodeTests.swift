@@ -15,11 +15,14 @@ struct NodeTests {
         let node: NodePeer
         let viewers: [CallPeer]
 
-        init(_ codec: Codec, layers: Int = 1, link: VirtualNetwork.Link = .init(), viewers count: Int = 2) throws {
+        init(
+            _ codec: Codec, layers: Int = 1, link: VirtualNetwork.Link = .init(), viewers count: Int = 2,
+            keepsViewers: Bool = false
+        ) throws {
             network = VirtualNetwork()
             publisher = try network.publish(codec, layers: layers)
             network.link = link
-            node = try network.addNode()
+            node = try network.addNode(keepsViewers: keepsViewers)
             var viewers: [CallPeer] = []
             for _ in 0..<count { viewers.append(try node.view(using: &network.generator, at: network.now)) }
             self.viewers = viewers
@@ -127,6 +130,57 @@ struct NodeTests {
         #expect(cascade.viewers.allSatisfy { $0.events.contains(.closed) })
     }
 
+    @Test(
+        "viewers of an edge continue with another link from a key frame on, and its numbers and timestamps continue",
+        arguments: [.vp8, .h264] as [Codec])
+    func replacement(codec: Codec) throws {
+        let cascade = try Cascade(codec, keepsViewers: true)
+        let (network, node) = (cascade.network, cascade.node)
+        var broadcast = Broadcast(codec)
+        broadcast.send(100, from: cascade.publisher, by: network)
+        network.run(for: .milliseconds(400))
+        let former = node.edge.forwarder.streams[0].layers[0].log.newestSequence
+        let (sequence, ssrc) = (try #require(former), node.edge.forwarder.streams[0].receiver.layers[0].ssrc)
+
+        let other = try OtherLink(codec, at: node, network)
+        other.send(to: node, network)
+        try node.edge.splice(OtherLink.stream, into: VirtualNetwork.stream, at: network.now)
+        network.deliverAll(node)
+        let first = node.edge.forwarder.streams[0].layers[0].log.position(ofSequence: sequence + 1)
+        #expect(first != nil, "the numbers continue")
+        #expect(node.edge.forwarder.streams[0].receiver.layers[0].ssrc == ssrc)
+        for _ in 0..<100 { other.send(to: node, network) }
+        network.run(for: .seconds(1))
+        for viewer in cascade.viewers {
+            let frames = viewer.video.map(\.frame)
+            #expect(frames.count { broadcast.isSame($0) } == 100)
+            #expect(frames.suffix(101).map(\.bytes) == other.video.map(\.bytes))
+            #expect(zip(frames, frames.dropFirst()).allSatisfy { $0.timestamp.ticks < $1.timestamp.ticks })
+            #expect(viewer.audio.suffix(50).map(\.bytes) == other.audio.suffix(50).map(\.bytes))
+            #expect(!viewer.events.contains(.closed))
+        }
+        #expect(network.sfu.peerCount == 1, "the former link is closed at its origin")
+        let isLost = node.events.contains { if case .linkLost = $0 { true } else { false } }
+        #expect(!isLost)
+    }
+
+    @Test("a stream that keeps its viewers remains when its link ends, until it is ended itself")
+    func kept() throws {
+        let cascade = try Cascade(.vp8, keepsViewers: true)
+        var broadcast = Broadcast(.vp8)
+        broadcast.send(50, from: cascade.publisher, by: cascade.network)
+        cascade.network.sfu.end(cascade.publisher.id, reason: .ended, at: cascade.network.now)
+        cascade.network.settleRelay()
+        cascade.network.run(for: .seconds(40))
+        #expect(cascade.node.events.contains(.linkLost(PeerID(1), .ended)))
+        #expect(!cascade.node.events.contains(.ended(PeerID(1), .ended)))
+        #expect(cascade.viewers.allSatisfy { !$0.events.contains(.closed) })
+        cascade.node.edge.end(PeerID(1), reason: .ended, at: cascade.network.now)
+        cascade.network.deliverAll(cascade.node)
+        #expect(cascade.node.events.contains(.ended(PeerID(1), .ended)))
+        #expect(cascade.viewers.allSatisfy { $0.events.contains(.closed) })
+    }
+
     @Test("an origin that does not respond is given up after the setup time")
     func unreachable() throws {
         let network = VirtualNetwork()
@@ -143,6 +197,38 @@ struct NodeTests {
         node.edge.advance(to: network.now + .seconds(6))
         node.collect(at: network.now)
         #expect(node.events == [.ended(PeerID(1), .failed)])
+    }
+}
+
+/// A link of an edge to another origin, whose frames are made at the edge.
+private final class OtherLink {
+    static let stream = StreamID("link")
+    private static let peer = PeerID(1_000)
+    private var frames: TestFrames
+    private var packets: TestFrames
+    private(set) var video: [EncodedFrame] = []
+    private(set) var audio: [EncodedFrame] = []
+
+    init(_ codec: Codec, at node: NodePeer, _ network: VirtualNetwork) throws {
+        frames = TestFrames(codec, seed: 77)
+        frames.timestampInterval = codec.clockRate.ticks(in: Broadcast.interval)
+        frames.firstTicks = 1_000_000_007
+        packets = TestFrames(.opus, seed: 78)
+        packets.firstTicks = 1_000_000_009
+        try node.edge.publish(
+            Self.peer, stream: Self.stream, ingesting: IngestMedia(video: codec, hasAudio: true), at: network.now)
+        node.edge.watch(Self.stream, at: network.now)
+    }
+
+    /// Sends a frame, of which the first is a key frame, and a packet of audio.
+    func send(to node: NodePeer, _ network: VirtualNetwork) {
+        let captured = VirtualNetwork.clock.wallTime(at: network.now)
+        video.append(frames.next(captureTime: captured))
+        audio.append(packets.next(captureTime: captured))
+        node.edge.ingest(audio[audio.count - 1], from: Self.peer, at: network.now)
+        node.edge.ingest(video[video.count - 1], from: Self.peer, at: network.now)
+        network.deliverAll(node)
+        network.run(for: Broadcast.interval)
     }
 }
 

@@ -199,12 +199,12 @@ struct ClusterOrigins: StreamOrigins {
     let cluster: Cluster
     let fixed: FixedOrigins
 
-    /// Returns the node that publishes a stream. It answers from memory, also while the directory is disconnected.
+    /// Returns the node that publishes a stream, and those at which another publication of it stands by. It answers from
+    /// memory, also while the directory is disconnected.
     func origins(of stream: StreamID, application: ApplicationID) async -> [StreamOrigin] {
-        guard let origin = cluster.origin(of: stream), !origin.address.isEmpty else {
-            return await fixed.origins(of: stream, application: application)
-        }
-        return [StreamOrigin(uri: origin.address, epoch: origin.epoch.number)]
+        let known = cluster.origins(of: stream).filter { !$0.address.isEmpty }
+        guard !known.isEmpty else { return await fixed.origins(of: stream, application: application) }
+        return known.map { StreamOrigin(uri: $0.address, epoch: $0.epoch.number) }
     }
 }
 

@@ -8,11 +8,21 @@ import PCastWebRTC
 
 /// Pulls streams from other nodes while they have viewers here, and decides which nodes may pull from this one.
 ///
-/// A stream is pulled once, however many viewers request it. The first viewer waits until its origin has answered.
+/// A stream is pulled once, however many viewers request it. The first viewer waits until its origin has answered. When
+/// the link to the origin ends or is silent, the stream continues with the media of another origin (``PulledStream``).
 actor EdgeService {
     private struct Request: Hashable {
         let application: ApplicationID
         let stream: StreamID
+    }
+
+    /// A stream that is pulled.
+    private struct Pulled {
+        let session: PeerSession
+        let application: ApplicationID
+        /// The name or identifier by which origins know the stream.
+        let name: StreamID
+        var machine: PulledStream
     }
 
     /// The identifier of this node until it stops.
@@ -26,6 +36,10 @@ actor EdgeService {
     private var pulls: [Request: Task<APIError?, Never>] = [:]
     /// The results of requests that failed recently, with the origins that were asked.
     private var failures: [Request: (error: APIError, origins: [StreamOrigin], until: Instant)] = [:]
+    /// The streams that are pulled.
+    private var pulled: [StreamID: Pulled] = [:]
+    /// Follows the links while there are pulled streams.
+    private var following: Task<Void, Never>?
     /// The nonces of the requests of other nodes.
     private var nonces = ReceivedNonces()
     /// The number of streams that were pulled since the start.
@@ -37,6 +51,8 @@ actor EdgeService {
     private static let failureTime = TimeSpan.seconds(1 as Int64)
     /// The maximum number of origins that are tried for a request.
     private static let maximumOrigins = 4
+    /// The interval in which the links are checked.
+    private static let interval = Duration.milliseconds(50)
 
     /// Creates a service. Returns nil without a secret of sufficient size.
     init?(_ configuration: EdgeConfiguration, directory: StreamDirectory, logger: Logger) {
@@ -118,17 +134,51 @@ actor EdgeService {
     private func pull(_ request: Request, _ hops: [String], from origin: StreamOrigin) async throws(APIError) {
         let message = NodeRequest(
             application: request.application.description, stream: request.stream.description, hops: hops + [node])
+        let (offer, description) = try await requestStream(message, hops, from: origin)
+        guard let session = try await directory.enterPulled(offer, as: request.stream, request.application, description)
+        else { return }
+        let link = PulledStream.Link(
+            origin: origin, stream: session.streamID, nodes: offer.path, since: MonotonicClock.now())
+        // The publication of a declared name may begin at another node.
+        let machine = PulledStream(
+            session.streamID, link: link, closeAfter: TimeSpan(configuration.closeAfter),
+            mayAppear: configuration.directory != nil && offer.name != nil)
+        pulled[session.streamID] = Pulled(
+            session: session, application: request.application,
+            name: offer.name.map { StreamID($0) } ?? request.stream, machine: machine)
+        do {
+            try await answer(offer, with: session, to: origin)
+        } catch {
+            pulled[session.streamID] = nil
+            throw error
+        }
+        pullCount += 1
+        logger.info(
+            "stream pulled", metadata: ["stream": "\(session.streamID)", "origin": "\(origin.uri)"])
+        guard following == nil else { return }
+        following = Task { [weak self] in
+            while let interval = await self?.followLinks() { try? await Task.sleep(for: interval) }
+        }
+    }
+
+    /// Requests an offer, and checks that the stream does not return to a node that it has passed.
+    private func requestStream(
+        _ message: NodeRequest, _ hops: [String], from origin: StreamOrigin
+    ) async throws(APIError) -> (NodeOffer, SessionDescription) {
         let offer = try await requestOffer(message, from: origin.uri + NodeRoutes.streams)
         guard !offer.path.contains(node), !offer.path.contains(where: hops.contains) else { throw Self.loop }
         guard offer.path.count < EdgeConfiguration.maximumDepth else { throw Self.tooDeep }
-        let description: SessionDescription
         do {
-            description = try SessionDescription(parsing: offer.offer)
+            return (offer, try SessionDescription(parsing: offer.offer))
         } catch {
             throw Self.unusableAnswer
         }
-        guard let session = try await directory.enterPulled(offer, as: request.stream, request.application, description)
-        else { return }
+    }
+
+    /// Completes a link. The stream of the link ends if the origin does not accept the answer.
+    private func answer(
+        _ offer: NodeOffer, with session: PeerSession, to origin: StreamOrigin
+    ) async throws(APIError) {
         let answer = NodeEnvelope(
             NodeAnswer(answer: session.description.text), .answer, nonce: offer.link, by: signer)
         do {
@@ -137,10 +187,6 @@ actor EdgeService {
             await directory.end(session.streamID, reason: .failed, description: "")
             throw error
         }
-        pullCount += 1
-        logger.info(
-            "stream pulled", metadata: ["stream": "\(session.streamID)", "origin": "\(origin.uri)"])
-        Task { [weak self] in await self?.release(session) }
     }
 
     /// Sends a request to an origin, again while it waits for the stream itself. Each request has its own nonce, because
@@ -193,21 +239,93 @@ actor EdgeService {
         }
     }
 
-    /// Ends a pulled stream when nobody has received it for a while.
-    private func release(_ session: PeerSession) async {
-        let limit = TimeSpan(configuration.closeAfter)
-        let interval = min(max(configuration.closeAfter / 4, .milliseconds(50)), .seconds(1))
-        var unusedSince = MonotonicClock.now()
-        while (try? await Task.sleep(for: interval)) != nil {
-            guard let count = await directory.subscriberCount(of: session) else { return }
-            let now = MonotonicClock.now()
-            if count > 0 {
-                unusedSince = now
-            } else if now - unusedSince >= limit {
-                logger.info("a pulled stream has no viewers", metadata: ["stream": "\(session.streamID)"])
-                await directory.end(session.streamID, reason: .ended, description: "")
-                return
+    // MARK: Links
+
+    /// Records that the first link of a pulled stream has ended. Returns false if the stream is not pulled any more.
+    func linkLost(_ stream: StreamID, _ reason: StreamEndedReason) -> Bool {
+        guard pulled[stream] != nil else { return false }
+        pulled[stream]?.machine.linkLost(reason, at: MonotonicClock.now())
+        return true
+    }
+
+    /// Checks the links of all pulled streams. Returns the time to the next check; nil if there are no streams.
+    private func followLinks() async -> Duration? {
+        let links = pulled.values.flatMap(\.machine.links)
+        guard !links.isEmpty else {
+            following = nil
+            return nil
+        }
+        let arrivals = await directory.router.arrivals(of: links)
+        for id in Array(pulled.keys) {
+            guard let stream = pulled[id] else { continue }
+            let known = await origins.origins(of: stream.name, application: stream.application)
+            guard let state = await directory.state(ofPulled: stream.session, links: stream.machine.links) else {
+                await forget(id)
+                continue
             }
+            let outputs = pulled[id]?.machine.advance(
+                to: MonotonicClock.now(), arrivals, ended: state.ended, viewers: state.viewers, origins: known)
+            for output in outputs ?? [] { await perform(output, of: id) }
+        }
+        return Self.interval
+    }
+
+    private func perform(_ output: PulledStream.Output, of id: StreamID) async {
+        switch output {
+        case .connect(let origin): Task { [weak self] in await self?.connect(id, to: origin) }
+        case .select(let link): await select(link, of: id)
+        case .close(let stream): await directory.end(stream, reason: .ended, description: "")
+        case .end(let reason):
+            logger.info("a pulled stream has no origin any more", metadata: ["stream": "\(id)"])
+            await directory.end(id, reason: reason, description: "")
+            await forget(id)
+        case .release:
+            logger.info("a pulled stream has no viewers", metadata: ["stream": "\(id)"])
+            await directory.end(id, reason: .ended, description: "")
+            await forget(id)
+        }
+    }
+
+    /// Closes the links of a stream that has ended.
+    private func forget(_ id: StreamID) async {
+        guard let stream = pulled.removeValue(forKey: id) else { return }
+        for link in stream.machine.links where link != id {
+            await directory.end(link, reason: .ended, description: "")
+        }
+    }
+
+    /// Connects a pulled stream to another origin.
+    private func connect(_ id: StreamID, to origin: StreamOrigin) async {
+        guard let stream = pulled[id] else { return }
+        let message = NodeRequest(
+            application: stream.application.description, stream: stream.name.description, hops: [node])
+        do throws(APIError) {
+            let (offer, description) = try await requestStream(message, [], from: origin)
+            let session = try await directory.enterLink(offer, of: id, stream.application, description)
+            try await answer(offer, with: session, to: origin)
+            let link = PulledStream.Link(
+                origin: origin, stream: session.streamID, nodes: offer.path, since: MonotonicClock.now())
+            guard pulled[id]?.machine.connected(link) != true else { return }
+            await directory.end(session.streamID, reason: .ended, description: "")
+        } catch {
+            logger.info(
+                "another origin was not connected",
+                metadata: ["stream": "\(id)", "origin": "\(origin.uri)", "error": "\(error.detail)"])
+            pulled[id]?.machine.failed(origin, at: MonotonicClock.now())
+        }
+    }
+
+    private func select(_ link: PulledStream.Link, of id: StreamID) async {
+        do throws(SFUError) {
+            try await directory.router.splice(link.stream, into: id)
+            await directory.noteLink(through: link.nodes, of: id)
+            logger.notice(
+                "a stream continues from another origin",
+                metadata: ["stream": "\(id)", "origin": "\(link.origin.uri)", "epoch": "\(link.origin.epoch)"])
+        } catch {
+            logger.warning(
+                "a stream cannot continue from another origin", metadata: ["stream": "\(id)", "error": "\(error)"])
+            await directory.end(id, reason: .failed, description: "")
         }
     }
 

@@ -107,6 +107,8 @@ package struct NodeOffer: Codable, Sendable {
     /// The identifier of the link, to which the edge sends its answer.
     let link: String
     let stream: String
+    /// The declared name of the stream, by which other origins know it too; nil if it has none.
+    let name: String?
     let tags: [String]
     /// The tags that a viewer's token may require.
     let authorizingTags: [String]

@@ -207,13 +207,17 @@ final class MediaRouter: Sendable {
         return IngestFeed(peer, loops[shard])
     }
 
-    /// Adds another node as the publisher of a stream, and connects to it. Returns the answer to its offer.
+    /// Adds another node as the publisher of a stream, and connects to it. Returns the answer to its offer. `neighbor` is a
+    /// stream on whose shard the new one must be; nil for any.
     ///
     /// - Throws: `SFUError`.
     func pull(
-        _ peer: PeerID, stream: StreamID, offer: SessionDescription, terms: PeerOptions
+        _ peer: PeerID, stream: StreamID, offer: SessionDescription, terms: PeerOptions,
+        beside neighbor: StreamID? = nil
     ) async throws(SFUError) -> SessionDescription {
-        let shard = try assign(peer) { capacity throws(SFUError) in try capacity.enter(peer, publishing: stream) }
+        let shard = try assign(peer) { capacity throws(SFUError) in
+            try capacity.enter(peer, publishing: stream, beside: neighbor)
+        }
         let candidates = offer.media.flatMap(\.candidates).compactMap { ICECandidate($0)?.transportAddress }
         let bound = loops[0].boundAddresses.map(\.ip)
         guard let ip = bound.first(where: { ip in candidates.contains { $0.ip.family == ip.family } }) ?? bound.first

@@ -21,14 +21,16 @@ struct SFUCapacity {
     /// Returns the shard of a stream's publisher; nil for an unknown stream.
     func shard(of stream: StreamID) -> Int? { streams[stream]?.shard }
 
-    /// Returns a shard for a publisher: the same one for all publishers of a group, otherwise that of an existing stream with the same identifier, whose publisher may be
-    /// disconnected, otherwise the one with the fewest peers.
+    /// Returns a shard for a publisher: that of an existing stream with the same identifier, whose publisher may be
+    /// disconnected, or of the stream `neighbor`, otherwise the same one for all publishers of a group, otherwise the one
+    /// with the fewest peers.
     ///
     /// - Throws: `SFUError.full`.
     mutating func enter(
-        _ peer: PeerID, publishing stream: StreamID, group: String? = nil
+        _ peer: PeerID, publishing stream: StreamID, beside neighbor: StreamID? = nil, group: String? = nil
     ) throws(SFUError) -> Int {
-        let preferred = streams[stream]?.shard ?? group.map { self.shard(ofGroup: $0) }
+        let existing = streams[stream] ?? neighbor.flatMap { streams[$0] }
+        let preferred = existing?.shard ?? group.map { self.shard(ofGroup: $0) }
         let shard = preferred ?? loads.indices.min { loads[$0] < loads[$1] } ?? 0
         try enter(peer, shard: shard)
         if streams[stream] == nil { streams[stream] = (shard, peer) }

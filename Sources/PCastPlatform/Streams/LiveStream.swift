@@ -36,6 +36,8 @@ struct LiveStream: Sendable {
     var place = NameRelation.independent
     /// The identifiers of the nodes from which the stream is pulled, the origin last; empty for a publisher of this node.
     var nodes: [String] = []
+    /// The declared name of a pulled stream at its origin; nil if it has none.
+    var originName: String?
     /// The names other than the identifier by which viewers requested a pulled stream.
     var requestedNames: Set<StreamID> = []
     /// The numbers of subscribers so far.

@@ -34,10 +34,12 @@ extension StreamDirectory {
         return stream.isPulled && stream.isAwaitingAnswer
     }
 
-    /// Returns the number of participants that receive a pulled stream, nodes included; nil if it has ended.
-    func subscriberCount(of session: PeerSession) -> Int? {
+    /// Returns the number of participants that receive a pulled stream, nodes included, and those of its links that have
+    /// ended; nil if the stream has ended.
+    func state(ofPulled session: PeerSession, links: [StreamID]) -> (viewers: Int, ended: Set<StreamID>)? {
         guard registry.participants[session.peer] != nil else { return nil }
-        return registry.subscribers[session.streamID]?.count ?? 0
+        let ended = links.filter { registry.peers[$0] == nil }
+        return (registry.subscribers[session.streamID]?.count ?? 0, Set(ended))
     }
 
     // MARK: Edge
@@ -72,13 +74,15 @@ extension StreamDirectory {
             tags: StreamTags(ofNode: offer.tags, authorizing: offer.authorizingTags), capabilities: [],
             startTime: MonotonicClock.wallTime(), address: nil, ordinal: registry.takeOrdinal(), publisher: nil)
         stream.nodes = offer.path
+        stream.originName = offer.name
         // Viewers wait until the origin can send.
         stream.isAwaitingAnswer = true
         registry.add(stream)
         registry.add(name: requested, of: id)
         do throws(SFUError) {
-            let answer = try await router.pull(
-                peer, stream: id, offer: description, terms: PeerOptions(setupLimit: nodeSetupTime))
+            var terms = PeerOptions(setupLimit: nodeSetupTime)
+            terms.keepsViewers = true
+            let answer = try await router.pull(peer, stream: id, offer: description, terms: terms)
             note(answer: answer, of: peer)
             registry.update(id) { $0.isAwaitingAnswer = false }
             statistics.streamStarted(application)
@@ -87,6 +91,59 @@ extension StreamDirectory {
             discard(peer)
             throw Self.refusal(error)
         }
+    }
+
+    /// Adds a link of a pulled stream to another origin. It is no stream of its own, and has no viewers.
+    ///
+    /// - Parameters:
+    ///   - offer: The message of the other node.
+    ///   - stream: The pulled stream.
+    ///   - application: The application of the stream.
+    ///   - description: The session description of the offer.
+    /// - Returns: The link, with an answer.
+    /// - Throws: ``APIError``; with the kind `conflict` if the video has another codec than that of the stream.
+    func enterLink(
+        _ offer: NodeOffer, of stream: StreamID, _ application: ApplicationID, _ description: SessionDescription
+    ) async throws(APIError) -> PeerSession {
+        let reservation = try policy.reserve(
+            .preview, Principal(application: application, token: nil),
+            ClientContext(connectionFrom: nil, isTrustedProxy: false))
+        let link = StreamID(RandomIdentifier.make(prefix: "link-"))
+        let peer = registry.enter(
+            link, reservation, origin: link, isPublisher: true, isPreview: true, at: MonotonicClock.now(),
+            onEnd: { _ in }, onQuality: { _, _ in })
+        do throws(SFUError) {
+            let answer = try await router.pull(
+                peer, stream: link, offer: description, terms: PeerOptions(setupLimit: nodeSetupTime),
+                beside: stream)
+            guard let media = await router.media(of: link), let former = await router.media(of: stream),
+                media.video == former.video
+            else {
+                await router.end(peer, reason: .failed)
+                throw .noCommonCodec
+            }
+            // All layers are sent from now on, so that each of them has a key frame when the link is selected.
+            router.watch(link)
+            return PeerSession(peer: peer, streamID: link, isPublisher: true, description: answer)
+        } catch {
+            discard(peer)
+            throw Self.refusal(error)
+        }
+    }
+
+    /// Records that a pulled stream continues with the media of another link.
+    func noteLink(through nodes: [String], of id: StreamID) {
+        registry.update(id) { $0.nodes = nodes }
+        guard let peer = registry.peers[id], registry.participants[peer]?.isAway == true else { return }
+        registry.update(peer) { $0.isAway = false }
+        reportActivity(of: peer, true)
+    }
+
+    /// Lets a pulled stream continue from another origin after its link has ended.
+    func noteLostLink(_ peer: PeerID, _ reason: StreamEndedReason) async {
+        guard let id = registry.participants[peer]?.streamID else { return }
+        logger.info("the link to the origin has ended", metadata: ["stream": "\(id)", "reason": "\(reason.rawValue)"])
+        if await edges?.linkLost(id, reason) != true { await end(id, reason: reason, description: "") }
     }
 
     // MARK: Origin
@@ -129,8 +186,10 @@ extension StreamDirectory {
             logger.info(
                 "stream offered to a node",
                 metadata: ["stream": "\(stream.id)", "node": "\(hops.last ?? "")", "link": "\(link)"])
+            var name = stream.originName
+            if case .named(let declared) = stream.place { name = declared }
             return NodeOffer(
-                link: link.description, stream: stream.id.description, tags: stream.tags,
+                link: link.description, stream: stream.id.description, name: name, tags: stream.tags,
                 authorizingTags: stream.authorizingTags, path: [node] + stream.nodes, offer: offer.text)
         } catch {
             discard(peer)

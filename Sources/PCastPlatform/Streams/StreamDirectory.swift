@@ -419,6 +419,7 @@ actor StreamDirectory {
                 if let interval { findings.append(.longKeyFrameInterval(interval)) }
                 for finding in findings { warn(of: finding, stream: id) }
                 note(findings, of: id)
+            case .linkLost(let peer, let reason): await noteLostLink(peer, reason)
             case .renditionsWanted(let peer, let layers): renditions?.want(layers, of: peer)
             case .renditionKeyFramesWanted(let peer, let layers): renditions?.requestKeyFrames(layers, of: peer)
             case .closeConnection: preconditionFailure("the router must close connections itself")
@@ -469,7 +470,9 @@ actor StreamDirectory {
                 "reason": "\(quality.reason.rawValue)",
             ])
         reportQuality(of: peer)
-        if participant.isPublisher { events.yield(.qualityChanged(participant.streamID, quality)) }
+        if participant.isPublisher, !participant.isPreview {
+            events.yield(.qualityChanged(participant.streamID, quality))
+        }
         await participant.onQuality(participant.streamID, quality)
     }
 

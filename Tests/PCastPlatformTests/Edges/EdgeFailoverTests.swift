@@ -1,0 +1,119 @@
+import Foundation
+import PCastCore
+import PCastPlatform
+import PCastWebRTC
+import Synchronization
+import Testing
+
+/// Three platforms: two origins of one name, and an edge of both.
+@Suite("Origins of an edge that replace each other")
+struct EdgeFailoverTests {
+    /// The origins in the order of the test.
+    private final class TestOrigins: StreamOrigins {
+        private let known = Mutex<[StreamOrigin]>([])
+
+        func set(_ origins: [StreamOrigin]) { known.withLock { $0 = origins } }
+
+        func origins(of stream: StreamID, application: ApplicationID) async -> [StreamOrigin] { known.withLock { $0 } }
+    }
+
+    /// Sends the frames of a publisher until the test ends, except while it is off.
+    private final class Sender: Sendable {
+        let peer: FramePeer
+        private let isOn = Mutex(true)
+
+        init(first: UInt32) throws { peer = try FramePeer(.publish(video: .vp8, audio: true), first: first) }
+
+        func setOn(_ isOn: Bool) { self.isOn.withLock { $0 = isOn } }
+
+        func run() async throws {
+            while !Task.isCancelled {
+                if isOn.withLock({ $0 }) { try await peer.sendFrames() }
+                try? await ContinuousClock().sleep(for: .milliseconds(10))
+            }
+        }
+    }
+
+    private static let secret = "a secret of the nodes"
+    /// The first frame of the second origin.
+    private static let secondFirst: UInt32 = 1_000_000
+
+    /// Runs two origins that declare one name, and an edge.
+    private static func run(
+        _ origins: TestOrigins, _ body: ([TestPlatform], _ edge: TestPlatform) async throws -> Void
+    ) async throws {
+        let declared = try StreamDeclarations([StreamDeclaration(name: "show")])
+        let configure = { (configuration: inout PlatformConfiguration) in
+            configuration.edges.secret = secret
+            configuration.streams = declared
+        }
+        try await TestPlatform.runConfigured(configure: configure) { first in
+            try await TestPlatform.runConfigured(configure: configure) { second in
+                try await TestPlatform.runConfigured(
+                    configure: { configuration in
+                        configuration.edges.secret = secret
+                        configuration.edges.directory = origins
+                        configuration.edges.closeAfter = .seconds(3_600)
+                    }
+                ) { edge in try await body([first, second], edge) }
+            }
+        }
+    }
+
+    @Test("a viewer at an edge continues with another origin, with a higher epoch, and after the end of a link")
+    func failover() async throws {
+        let origins = TestOrigins()
+        try await Self.run(origins) { platforms, edge in
+            let token = try Tokens.make { $0.forPublishingOnly().applyTag("name:show") }
+            let senders = [try Sender(first: 0), try Sender(first: Self.secondFirst)]
+            for (sender, platform) in zip(senders, platforms) {
+                _ = try await sender.peer.publish(to: platform, token: token)
+            }
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for sender in senders { group.addTask { try await sender.run() } }
+                try await Self.check(origins, senders, platforms, edge)
+                group.cancelAll()
+            }
+        }
+    }
+
+    private static func check(
+        _ origins: TestOrigins, _ senders: [Sender], _ platforms: [TestPlatform], _ edge: TestPlatform
+    ) async throws {
+        for platform in platforms {
+            let isLive = try await eventually {
+                try await platform.ask("GET", "/pcast/names").body.contains(#""state":"live""#)
+            }
+            try #require(isLive)
+        }
+        let (first, second) = (platforms[0].uri, platforms[1].uri)
+        let viewer = try FramePeer.viewer()
+        let isSecond = { viewer.videoNumbers.last.map { $0 >= secondFirst } }
+        origins.set([StreamOrigin(uri: first, epoch: 1)])
+        let resource = try await viewer.view("show", at: edge)
+        #expect(try await eventually { isSecond() == false }, "the viewer receives the first origin")
+        let streams = await edge.platform.streams().map(\.id)
+        #expect(streams.count == 1)
+
+        // The first origin is silent, and another one is known.
+        senders[0].setOn(false)
+        origins.set([StreamOrigin(uri: first, epoch: 1), StreamOrigin(uri: second, epoch: 1)])
+        #expect(try await eventually { isSecond() == true }, "the viewer receives the second origin")
+
+        // The first origin has the stream with a higher epoch. Both send.
+        senders[0].setOn(true)
+        origins.set([StreamOrigin(uri: second, epoch: 1), StreamOrigin(uri: first, epoch: 2)])
+        #expect(try await eventually { isSecond() == false }, "the viewer receives the higher epoch")
+
+        // The stream ends at the first origin.
+        origins.set([StreamOrigin(uri: second, epoch: 2)])
+        #expect(await platforms[0].platform.end(StreamID("show")))
+        #expect(try await eventually { isSecond() == true }, "the viewer receives the second origin again")
+
+        let audioCount = viewer.audioCount
+        #expect(try await eventually { viewer.audioCount > audioCount }, "audio continues too")
+        #expect(!viewer.isClosed)
+        #expect(try await edge.send("GET", resource).status == 204)
+        #expect(await edge.platform.streams().map(\.id) == streams, "viewers see one stream")
+    }
+}

@@ -1,16 +1,17 @@
 import PCastCore
 import PCastHLS
 
-/// The data of segments in addition to audio and video: captions, ID3 tags, event messages, tags of packed audio. The
-/// first byte selects the kind.
+/// The data of segments in addition to audio and video: captions, ID3 tags, event messages, tags of packed audio, and
+/// subtitles in fragmented MP4. The first byte selects the kind.
 enum SegmentTextTarget {
     static func run(_ bytes: [UInt8]) throws(BrokenInvariant) -> Bool {
         let body = Array(bytes.dropFirst())
-        switch bytes.first.map({ $0 % 4 }) {
+        switch bytes.first.map({ $0 % 5 }) {
         case 0: return try captions(body)
         case 1: return try tag(body)
         case 2: return try messages(body)
         case 3: return try packedTags(body)
+        case 4: return try subtitles(body)
         default: return false
         }
     }
@@ -48,11 +49,53 @@ enum SegmentTextTarget {
         return !all.isEmpty
     }
 
+    /// The bytes are the initialization section and the segment.
+    private static func subtitles(_ bytes: [UInt8]) throws(BrokenInvariant) -> Bool {
+        guard let track = FragmentedSubtitles(initialization: bytes) else { return false }
+        let cues = track.cues(in: bytes)
+        try check(cues.count <= 10_000, "too many subtitles")
+        for cue in cues { try check(cue.start < cue.end, "a subtitle that ends before it begins") }
+        return !cues.isEmpty
+    }
+
     static let corpus: [[UInt8]] = [
         [0] + Array(captionText.utf8), [1] + tagBytes(version: 3), [1] + tagBytes(version: 4),
         [2] + box(version: 0), [2] + box(version: 1) + box(version: 0),
         [3] + tagBytes(version: 4) + audioFrame + audioFrame + tagBytes(version: 3),
+        [4] + fragmentedText("wvtt", box("vttc", box("payl", Array("<i>Hello</i> &amp; more".utf8))) + box("vtte", [])),
+        [4] + fragmentedText("stpp", Array(timedText.utf8)),
     ]
+
+    private static let timedText = """
+        <?xml version="1.0"?><!-- a --><tt xmlns="http://www.w3.org/ns/ttml" ttp:frameRate="25" ttp:tickRate="1000">
+        <head><metadata>none</metadata></head><body begin="1s"><div timeContainer="seq" xml:space="preserve">
+        <p begin="00:00:01:05" dur='500ms'>Hello &#x3A9; &amp;<br/><span end="9t">a</span><![CDATA[<b>]]></p></div>
+        <p end="01:00:00.5">b</p></body></tt>
+        """
+
+    /// Returns an initialization section and a fragment with one sample.
+    private static func fragmentedText(_ coding: String, _ sample: [UInt8]) -> [UInt8] {
+        let header = box("tkhd", [UInt8](repeating: 0, count: 12) + [0, 0, 0, 1])
+        let media = box("mdhd", [UInt8](repeating: 0, count: 12) + [0, 0, 3, 0xE8])
+        let entries = box("stsd", [0, 0, 0, 0, 0, 0, 0, 1] + box(coding, [0, 0, 0, 0, 0, 0, 0, 1]))
+        let track = box("trak", header + box("mdia", media + box("minf", box("stbl", entries))))
+        let defaults = box("trex", [0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0x20, 0, 0, 0, 0, 0])
+        func fragment(_ offset: Int) -> [UInt8] {
+            let run = [
+                0, 0, 2, 1, 0, 0, 0, 1, 0, 0, 0, UInt8(offset), 0, 0, UInt8(sample.count >> 8),
+                UInt8(sample.count & 255),
+            ]
+            let time = box("tfdt", [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 0xE8])
+            let parts = box("tfhd", [0, 2, 0, 0, 0, 0, 0, 1]) + time + box("trun", run)
+            return box("moof", box("traf", parts))
+        }
+        return box("moov", track + box("mvex", defaults)) + fragment(fragment(0).count + 8) + box("mdat", sample)
+    }
+
+    private static func box(_ type: String, _ contents: [UInt8]) -> [UInt8] {
+        let size = contents.count + 8
+        return [0, 0, UInt8(size >> 8), UInt8(size & 255)] + Array(type.utf8) + contents
+    }
 
     /// A frame of ADTS with two bytes of audio.
     private static let audioFrame: [UInt8] = [0xFF, 0xF1, 0x4C, 0x80, 0x01, 0x3F, 0xFC, 0x21, 0x10]

@@ -389,7 +389,7 @@ final class SubtitleReader {
         guard isComplete || segment.bytes.count != readCount else { return }
         let bytes = segment.bytes.all
         readCount = bytes.count
-        guard let text = WebVTTSegment(isComplete ? bytes : WebVTTSegment.completePrefix(of: bytes)) else { return }
+        guard let text = Self.text(of: segment, bytes, isComplete: isComplete) else { return }
         if seen.count > Self.seenLimit { seen.removeAll() }
         // A cue that extends over several segments is in each of them.
         for cue in text.cues where seen.insert(cue).inserted {
@@ -398,5 +398,15 @@ final class SubtitleReader {
             cues.append((cue.text, start...(start + (cue.end - cue.start))))
         }
         cues.sort { $0.range.lowerBound < $1.range.lowerBound }
+    }
+
+    /// Returns the cues of a segment: a file of WebVTT, or WebVTT or TTML in fragmented MP4. Nil if it is neither.
+    private static func text(of segment: LoadedSegment, _ bytes: [UInt8], isComplete: Bool) -> WebVTTSegment? {
+        guard SegmentDemuxer.Container(sniffing: bytes) == .fragmentedMP4 else {
+            return WebVTTSegment(isComplete ? bytes : WebVTTSegment.completePrefix(of: bytes))
+        }
+        // Each segment may contain its own initialization section.
+        let initialization = segment.initialization.isEmpty ? bytes : segment.initialization
+        return FragmentedSubtitles(initialization: initialization).map { WebVTTSegment(cues: $0.cues(in: bytes)) }
     }
 }

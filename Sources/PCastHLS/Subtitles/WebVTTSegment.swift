@@ -146,7 +146,7 @@ package struct WebVTTSegment: Hashable, Sendable {
     }
 
     /// Removes tags from a line and replaces character references.
-    private static func plain(_ line: Substring) -> String {
+    static func plain(_ line: Substring) -> String {
         var text = ""
         var isTag = false
         for character in line {

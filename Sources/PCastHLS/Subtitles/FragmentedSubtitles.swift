@@ -1,0 +1,163 @@
+internal import PCastCore
+
+/// A track of subtitles in fragmented MP4: WebVTT (`wvtt`) or the text of TTML (`stpp`; ISO/IEC 14496-30).
+package struct FragmentedSubtitles: Sendable {
+    private enum Coding { case webVTT, ttml }
+
+    private struct Sample {
+        var start: TimeSpan
+        var end: TimeSpan
+        var bytes: ArraySlice<UInt8>
+    }
+
+    private let coding: Coding
+    /// The ID of the track.
+    private let id: UInt64
+    /// The ticks per second of the track's clock.
+    private let scale: UInt64
+    /// The duration and the size of samples for which fragments specify none.
+    private let defaults: (duration: UInt64, size: UInt64)
+
+    /// The maximum number of samples, and of cues, that are read from a segment.
+    static let limit = 10_000
+
+    /// Reads the initialization section. Returns nil if it has no track of subtitles with a supported coding.
+    package init?(initialization bytes: [UInt8]) {
+        guard let movie = ISOBox.contents(of: "moov", in: bytes[...]) else { return nil }
+        for track in ISOBox.all(in: movie) where track.isOf("trak") {
+            guard let entries = ISOBox.contents(of: "mdia", "minf", "stbl", "stsd", in: track.contents),
+                let entry = ISOBox.all(in: entries.dropFirst(8)).first, entry.isOf("wvtt") || entry.isOf("stpp"),
+                let header = ISOBox.contents(of: "tkhd", in: track.contents),
+                let id = Self.field(behindTimesOf: header),
+                let media = ISOBox.contents(of: "mdia", "mdhd", in: track.contents),
+                let scale = Self.field(behindTimesOf: media), scale > 0
+            else { continue }
+            coding = entry.isOf("wvtt") ? .webVTT : .ttml
+            (self.id, self.scale) = (id, scale)
+            defaults = Self.defaults(ofTrack: id, in: movie)
+            return
+        }
+        return nil
+    }
+
+    /// Reads the field after the two times of a track header or a media header.
+    private static func field(behindTimesOf header: ArraySlice<UInt8>) -> UInt64? {
+        var fields = BoxFields(header)
+        guard let version = fields.number(1) else { return nil }
+        fields.skip(3 + (version == 1 ? 16 : 8))
+        return fields.number(4)
+    }
+
+    /// Returns the defaults of a track (`trex`).
+    private static func defaults(ofTrack id: UInt64, in movie: ArraySlice<UInt8>) -> (duration: UInt64, size: UInt64) {
+        let extensions = ISOBox.contents(of: "mvex", in: movie) ?? []
+        for box in ISOBox.all(in: extensions) where box.isOf("trex") {
+            var fields = BoxFields(box.contents.dropFirst(4))
+            guard fields.number(4) == id else { continue }
+            fields.skip(4)
+            if let duration = fields.number(4), let size = fields.number(4) { return (duration, size) }
+        }
+        return (0, 0)
+    }
+
+    /// Returns the cues of a segment, at most 10,000, with times on the track's clock. A cue that several samples
+    /// contain is returned for each of them. Of a segment that is still loaded, the samples that have arrived are read.
+    package func cues(in segment: [UInt8]) -> [WebVTTSegment.Cue] {
+        var cues: [WebVTTSegment.Cue] = []
+        for sample in samples(of: segment) {
+            switch coding {
+            case .webVTT:
+                cues += Self.texts(ofWebVTT: sample.bytes).map {
+                    WebVTTSegment.Cue(start: sample.start, end: sample.end, text: $0)
+                }
+            case .ttml:
+                for paragraph in TimedTextDocument(sample.bytes)?.paragraphs ?? [] {
+                    // A document is valid for the time of its sample.
+                    let start = max(paragraph.start, sample.start)
+                    let end = min(paragraph.end ?? sample.end, sample.end)
+                    if start < end { cues.append(WebVTTSegment.Cue(start: start, end: end, text: paragraph.text)) }
+                }
+            }
+            if cues.count >= Self.limit { return Array(cues.prefix(Self.limit)) }
+        }
+        return cues
+    }
+
+    /// Returns the texts of the cues in a sample of WebVTT (ISO/IEC 14496-30, section 6.5).
+    private static func texts(ofWebVTT sample: ArraySlice<UInt8>) -> [String] {
+        ISOBox.all(in: sample).compactMap { box in
+            guard box.isOf("vttc"), let payload = ISOBox.contents(of: "payl", in: box.contents) else { return nil }
+            let lines = String(decoding: payload, as: UTF8.self).split { $0 == "\n" || $0 == "\r\n" || $0 == "\r" }
+            let text = lines.map(WebVTTSegment.plain).joined(separator: "\n")
+            return text.isEmpty ? nil : text
+        }
+    }
+
+    /// Returns the samples of the track in a segment whose bytes are present.
+    private func samples(of segment: [UInt8]) -> [Sample] {
+        var samples: [Sample] = []
+        var limits = SampleLimits(samples: Self.limit, bytes: segment.count)
+        for fragment in ISOBox.all(in: segment[...]) where fragment.isOf("moof") {
+            for track in ISOBox.all(in: fragment.contents) where track.isOf("traf") {
+                read(track.contents, from: fragment.start, of: segment, &limits, into: &samples)
+            }
+        }
+        return samples
+    }
+
+    /// The samples, and the bytes of samples, that may still be read.
+    private struct SampleLimits {
+        var samples: Int
+        var bytes: Int
+    }
+
+    /// Reads the samples of a track fragment. `start` is the index of the movie fragment, to which the offsets of data
+    /// refer.
+    private func read(
+        _ track: ArraySlice<UInt8>, from start: Int, of segment: [UInt8], _ limits: inout SampleLimits,
+        into samples: inout [Sample]
+    ) {
+        guard var header = ISOBox.contents(of: "tfhd", in: track).map({ BoxFields($0) }),
+            let flags = header.number(4), header.number(4) == id
+        else { return }
+        var (duration, size) = defaults
+        if flags & 0x1 != 0 { header.skip(8) }
+        if flags & 0x2 != 0 { header.skip(4) }
+        if flags & 0x8 != 0 { duration = header.number(4) ?? duration }
+        if flags & 0x10 != 0 { size = header.number(4) ?? size }
+        var time: UInt64 = 0
+        if var base = ISOBox.contents(of: "tfdt", in: track).map({ BoxFields($0) }), let version = base.number(1) {
+            base.skip(3)
+            time = base.number(version == 1 ? 8 : 4) ?? 0
+        }
+        var next = start
+        for run in ISOBox.all(in: track) where run.isOf("trun") {
+            var fields = BoxFields(run.contents)
+            guard let flags = fields.number(4), let count = fields.number(4) else { return }
+            if flags & 0x1 != 0 {
+                guard let offset = fields.number(4) else { return }
+                next = start + Int(Int32(truncatingIfNeeded: offset))
+            }
+            if flags & 0x4 != 0 { fields.skip(4) }
+            for _ in 0..<count {
+                limits.samples -= 1
+                guard limits.samples >= 0, let own = flags & 0x100 == 0 ? duration : fields.number(4),
+                    let length = flags & 0x200 == 0 ? size : fields.number(4)
+                else { return }
+                if flags & 0x400 != 0 { fields.skip(4) }
+                let shift = flags & 0x800 == 0 ? 0 : fields.number(4) ?? 0
+                let shown = time &+ UInt64(bitPattern: Int64(Int32(truncatingIfNeeded: shift)))
+                if next >= 0, next <= segment.count, Int(length) <= segment.count - next,
+                    let begin = TimeSpan(ticks: shown, scale: scale),
+                    let end = TimeSpan(ticks: shown &+ own, scale: scale), begin < end
+                {
+                    limits.bytes -= Int(length)
+                    guard limits.bytes >= 0 else { return }
+                    samples.append(Sample(start: begin, end: end, bytes: segment[next..<next + Int(length)]))
+                }
+                next += Int(length)
+                time &+= own
+            }
+        }
+    }
+}

@@ -361,7 +361,7 @@ let package = Package(
             "Playback",
             [
                 "PCastPlayback", "PCastHLS", "PCastOverlay", "PCastTimeline", "PCastIO", "PCastWeb", "PCastCodecs",
-                "PCastRendering", "PCastTestSupport", "PCastCore", "PCastJSON", "CLinux",
+                "PCastRendering", "PCastTestSupport", "PCastCore", "PCastJSON", "CLinux", "COpenSSL",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         // These tests are written like an application for the vendors' libraries: with their names only, in Swift 5.

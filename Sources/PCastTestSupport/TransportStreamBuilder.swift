@@ -21,6 +21,9 @@ package struct TransportStreamBuilder: Sendable {
             pid: 258, type: 0x06, descriptors: [5, 4] + Array("Opus".utf8) + [0x7F, 2, 0x80, 2])
         /// H.265.
         package static let hevc = Stream(pid: 259, type: 0x24)
+        /// H.264 and AAC in ADTS whose samples are encrypted (SAMPLE-AES).
+        package static let encryptedH264 = Stream(pid: 256, type: 0xDB)
+        package static let encryptedAAC = Stream(pid: 257, type: 0xCF)
         /// Splice messages (SCTE 35).
         package static let splices = Stream(pid: 260, type: 0x86)
     }
@@ -75,7 +78,10 @@ package struct TransportStreamBuilder: Sendable {
         let size = hasLength ? 3 + header.count + payload.count : 0
         packets(
             stream.pid,
-            [0, 0, 1, stream.type == 0x1B ? 0xE0 : 0xC0, UInt8(size >> 8 & 0xFF), UInt8(size & 0xFF), 0x80, flags]
+            [
+                0, 0, 1, [0x1B, 0xDB].contains(stream.type) ? 0xE0 : 0xC0, UInt8(size >> 8 & 0xFF), UInt8(size & 0xFF),
+                0x80, flags,
+            ]
                 + [UInt8(header.count)] + header + payload)
     }
 

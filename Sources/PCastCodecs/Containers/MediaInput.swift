@@ -65,9 +65,10 @@ final class MediaInput {
     /// - Parameters:
     ///   - bytes: The source of the bytes.
     ///   - formatName: libavformat's name of the format, such as `mpegts`.
+    ///   - key: The key of the samples in MP4; nil if they are not encrypted.
     ///   - deadline: The timeout of each blocking call.
     /// - Throws: `MediaInputFailure` if the header cannot be read.
-    init(bytes: any MediaBytes, format formatName: String, deadline: ReadingDeadline)
+    init(bytes: any MediaBytes, format formatName: String, key: [UInt8]? = nil, deadline: ReadingDeadline)
         throws(MediaInputFailure)
     {
         name = formatName
@@ -85,6 +86,10 @@ final class MediaInput {
         var options: OpaquePointer?
         // The bytes are untrusted, so they may not refer to other files or addresses.
         av_dict_set(&options, "protocol_whitelist", "", 0)
+        if let key {
+            let digits = key.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+            av_dict_set(&options, "decryption_key", digits, 0)
+        }
         deadline.begin()
         self.format = try Self.open(format, nil, av_find_input_format(formatName), &options, deadline)
         (origin, duration) = (0, nil)

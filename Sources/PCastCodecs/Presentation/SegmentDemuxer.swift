@@ -70,14 +70,32 @@ package final class SegmentDemuxer: @unchecked Sendable {  // owned by one threa
     private let input: MediaInput
     private let deadline: ReadingDeadline
     private var codings: [Int32: CodedFormat] = [:]
+    private let container: Container
+    /// The decryption of samples; nil if they are not encrypted.
+    private let decryption: SampleDecryption?
+    /// The types of streams in a transport stream whose samples are encrypted: H.264 and AAC.
+    private static let encryptedTypes: Set<UInt32> = [0xDB, 0xCF]
+    /// The types of encrypted streams that cannot be decrypted: AC-3 and Enhanced AC-3.
+    private static let unsupportedTypes: Set<UInt32> = [0xC1, 0xC2]
 
-    /// Reads the container's header. Throws `CodecError.damaged` if it is invalid.
-    package init(_ bytes: any MediaBytes, container: Container) throws(CodecError) {
+    /// Reads the container's header.
+    ///
+    /// - Parameters:
+    ///   - bytes: The source of the bytes.
+    ///   - container: The format.
+    ///   - decryption: The decryption of samples; nil if they are not encrypted. In a transport stream, H.264 and AAC
+    ///     are decrypted. Other encrypted streams have no packets.
+    /// - Throws: `CodecError.damaged` if the header is invalid.
+    package init(
+        _ bytes: any MediaBytes, container: Container, decryption: SampleDecryption? = nil
+    ) throws(CodecError) {
         AVLog.quiet()
+        (self.container, self.decryption) = (container, decryption)
         // The byte source has its own timeout, so this one is a day.
         deadline = ReadingDeadline(timeout: .seconds(86_400))
         do throws(MediaInputFailure) {
-            input = try MediaInput(bytes: bytes, format: container.rawValue, deadline: deadline)
+            let key = container == .fragmentedMP4 ? decryption?.key : nil
+            input = try MediaInput(bytes: bytes, format: container.rawValue, key: key, deadline: deadline)
         } catch {
             throw .damaged("a segment of \(container.rawValue): \(error.reason)")
         }
@@ -85,7 +103,18 @@ package final class SegmentDemuxer: @unchecked Sendable {  // owned by one threa
 
     /// The media that can be decoded, as far as the segment was read.
     package var media: Set<PresentationMedium> {
-        Set(input.streams.compactMap { PresentationTrack($0)?.medium })
+        Set(input.streams.compactMap { isReadable($0) ? PresentationTrack($0)?.medium : nil })
+    }
+
+    /// Returns whether the samples of a stream are not encrypted, or can be decrypted.
+    private func isReadable(_ stream: UnsafeMutablePointer<AVStream>) -> Bool {
+        switch container {
+        case .mpegTS:
+            let type = stream.pointee.codecpar?.pointee.codec_tag ?? 0
+            return !Self.unsupportedTypes.contains(type) && (decryption != nil || !Self.encryptedTypes.contains(type))
+        case .fragmentedMP4, .adts: return true
+        case .mp3, .ac3, .enhancedAC3: return decryption == nil
+        }
     }
 
     /// Returns the next packet of the first decodable track of each medium; nil at the end. Throws `CodecError.damaged`
@@ -102,9 +131,26 @@ package final class SegmentDemuxer: @unchecked Sendable {  // owned by one threa
                 av_packet_unref(packet)
                 continue
             }
+            decrypt(packet, of: stream)
             packet.rescale(from: stream.pointee.time_base, by: 0)
             return CodedPacket(taking: packet, coding)
         }
+    }
+
+    /// Decrypts a packet of a transport stream or of packed audio.
+    private func decrypt(_ packet: UnsafeMutablePointer<AVPacket>, of stream: UnsafeMutablePointer<AVStream>) {
+        guard let decryption, let parameters = stream.pointee.codecpar, packet.pointee.size > 0,
+            container == .adts || container == .mpegTS && Self.encryptedTypes.contains(parameters.pointee.codec_tag),
+            av_packet_make_writable(packet) >= 0, let data = packet.pointee.data
+        else { return }
+        let bytes = Array(UnsafeBufferPointer(start: data, count: Int(packet.pointee.size)))
+        let plain =
+            parameters.pointee.codec_id == AV_CODEC_ID_H264
+            ? decryption.decryptedH264(bytes) : decryption.decryptedADTS(bytes)
+        plain.withUnsafeBufferPointer { plain in
+            if let first = plain.baseAddress { data.update(from: first, count: min(plain.count, bytes.count)) }
+        }
+        av_shrink_packet(packet, Int32(plain.count))
     }
 
     /// Returns whether a stream belongs to the program that is played: the first one with video, or else the first one.
@@ -126,7 +172,8 @@ package final class SegmentDemuxer: @unchecked Sendable {  // owned by one threa
         guard index >= 0, Int(index) < streams.count else { return nil }
         let stream = streams[Int(index)]
         if let coding = codings[index] { return (stream, coding) }
-        guard PresentationTrack(stream) != nil, isOfProgram(index), let coding = CodedFormat(stream),
+        guard PresentationTrack(stream) != nil, isReadable(stream), isOfProgram(index),
+            let coding = CodedFormat(stream),
             !codings.values.contains(where: { $0.medium == coding.medium })
         else { return nil }
         codings[index] = coding

@@ -38,6 +38,9 @@ struct ContentAddress: Sendable {
         }
     }
 
+    /// The URI of the file with an absolute path (RFC 8089); nil for a resource of a web server.
+    var fileURI: String? { kind == .file ? URL(fileURLWithPath: path).absoluteString : nil }
+
     /// Returns the address without user, password, query and fragment, which may be secret.
     static func withoutSecrets(_ reference: URIReference) -> String {
         var reference = reference

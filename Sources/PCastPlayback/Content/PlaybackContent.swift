@@ -46,14 +46,14 @@ extension PlaybackContent {
 
 /// A factory for the content of an address.
 package enum MediaContent {
-    /// Returns content that is not open yet. A web address is HTTP Live Streaming if it ends in `.m3u8`, or if the
-    /// server's response is a playlist. Any other address is a file. `isPlaylist` overrides the detection if it is not
+    /// Returns content that is not open yet. A path or an address is HTTP Live Streaming if it ends in `.m3u8`, and a web
+    /// address also if the server's response is a playlist. Any other address is a file. `isPlaylist` overrides the detection if it is not
     /// nil.
     package static func content(
         at address: String, isPlaylist: Bool? = nil, configuration: HLSContent.Configuration = .init()
     ) -> any PlaybackContent {
         let named = ContentAddress(address)
-        if isPlaylist ?? (named.isPlaylist && named.kind == .web) {
+        if isPlaylist ?? (named.isPlaylist && named.kind != nil) {
             return HLSContent(address, configuration: configuration)
         }
         if isPlaylist == nil, named.kind == .web, !named.isFile {

@@ -57,12 +57,13 @@ public final class HLSContent: PlaybackContent, @unchecked Sendable {
     /// The minimum time after which the multivariant playlist is loaded again another time.
     private static let reopeningInterval = TimeSpan.seconds(10 as Int64)
 
-    /// Creates content that is not open. `address` has the scheme http or https.
+    /// Creates content that is not open. `address` is a path, or has the scheme file, http or https.
     package init(_ address: String, configuration: Configuration = Configuration()) {
-        self.address = ContentAddress(address)
-        uri = configuration.mapping?.apply(to: address) ?? address
+        let named = ContentAddress(address)
+        self.address = named
+        uri = named.fileURI ?? configuration.mapping?.apply(to: address) ?? address
         self.configuration = configuration
-        fetcher = HLSFetcher(timeout: configuration.timeout)
+        fetcher = HLSFetcher(timeout: configuration.timeout, readsFiles: named.kind == .file)
     }
 
     deinit { session?.stop() }
@@ -90,7 +91,7 @@ public final class HLSContent: PlaybackContent, @unchecked Sendable {
 
     /// Loads the playlists and the first segment. Throws a ``PlaybackError`` if this fails.
     package func open() throws(PlaybackError) -> TimeSpan {
-        guard address.kind == .web else { throw .unsupportedAddress(address.name) }
+        guard address.kind != nil else { throw .unsupportedAddress(address.name) }
         let (playlist, base) = try loadPlaylist()
         var first: (MediaPlaylist, base: String)?
         let presentation: HLSPresentation

@@ -1,3 +1,5 @@
+internal import Foundation
+internal import Glibc
 internal import PCastCodecs
 internal import PCastCore
 internal import PCastHLS
@@ -9,6 +11,8 @@ internal import Synchronization
 final class HLSFetcher: Sendable {
     /// The maximum time without data of a segment.
     let timeout: Duration
+    /// Whether files of this machine are read: only for a presentation that begins with one.
+    private let readsFiles: Bool
     private let cookies = HTTPCookies()
     private let keys = Mutex<[String: [UInt8]]>([:])
     private let initializations = Mutex<[MediaInitialization: [UInt8]]>([:])
@@ -24,7 +28,7 @@ final class HLSFetcher: Sendable {
     private static let initializationCount = 8
 
     /// Creates a client.
-    init(timeout: Duration) { self.timeout = timeout }
+    init(timeout: Duration, readsFiles: Bool = false) { (self.timeout, self.readsFiles) = (timeout, readsFiles) }
 
     /// Loads a resource or a byte range of it. Returns the bytes and the address after redirects. Throws a
     /// ``LoadFailure``.
@@ -45,6 +49,11 @@ final class HLSFetcher: Sendable {
         _ uri: String, range: (offset: Int64, length: Int64?)?, limit: Int64, timeout: Duration? = nil,
         take: @escaping @Sendable ([UInt8], Int64?) async -> Void
     ) async throws(LoadFailure) -> String {
+        if readsFiles, URIReference(uri).isFile {
+            let bytes = try await LocalFile.read(uri, range, limit: limit)
+            await take(bytes, Int64(bytes.count))
+            return uri
+        }
         let head: HTTPDownload.Head
         do throws(HTTPDownload.Failure) {
             head = try await HTTPDownload.get(
@@ -70,7 +79,7 @@ final class HLSFetcher: Sendable {
         _ map: MediaInitialization, of segment: Int64, base: URIReference
     ) async throws(LoadFailure) -> [UInt8] {
         var resolved = map
-        resolved.uri = URIReference(map.uri).resolved(against: base).text
+        resolved.uri = base.address(of: map.uri)
         if let known = initializations.withLock({ $0[resolved] }) { return known }
         var bytes = try await get(resolved.uri, range: map.byteRange, limit: Self.initializationLimit).bytes
         if let decryption = try await decryption(map.keys, of: segment, base: base) {
@@ -84,20 +93,39 @@ final class HLSFetcher: Sendable {
         return bytes
     }
 
-    /// Returns the decryption of a segment; nil if it is not encrypted. Throws a ``LoadFailure``, also if the method of
-    /// encryption is not supported.
+    /// Returns the decryption of a segment; nil if it is not encrypted as a whole. Throws a ``LoadFailure``, also if the
+    /// method of encryption is not supported.
     func decryption(
         _ keys: [EncryptionKey], of segment: Int64, base: URIReference
     ) async throws(LoadFailure) -> SegmentDecryption? {
-        guard !keys.isEmpty else { return nil }
+        guard !keys.isEmpty, !keys.contains(where: \.isForSamples) else { return nil }
         let usable = keys.filter { $0.method == .aes128 && $0.keyFormat == "identity" }
+        let found = try await firstKey(usable, of: segment, base: base)
+        return SegmentDecryption(key: found.key, vector: found.vector)
+    }
+
+    /// Returns the decryption of a segment's samples; nil if they are not encrypted. Throws a ``LoadFailure``.
+    func sampleDecryption(
+        _ keys: [EncryptionKey], of segment: Int64, base: URIReference
+    ) async throws(LoadFailure) -> SampleDecryption? {
+        let usable = keys.filter(\.isForSamples)
+        guard !usable.isEmpty else { return nil }
+        let found = try await firstKey(usable, of: segment, base: base)
+        return SampleDecryption(key: found.key, vector: found.vector)
+    }
+
+    /// Loads the first of several keys that can be loaded, and returns it with its initialization vector. Throws a
+    /// ``LoadFailure``, also if there is none.
+    private func firstKey(
+        _ usable: [EncryptionKey], of segment: Int64, base: URIReference
+    ) async throws(LoadFailure) -> (key: [UInt8], vector: [UInt8]) {
         var failure = LoadFailure(
             failure: .unreachable, reason: "its encryption method is not supported", isUndecipherable: true)
         // Several keys are alternatives.
         for key in usable {
             do throws(LoadFailure) {
-                let bytes = try await self.key(URIReference(key.uri).resolved(against: base).text)
-                return SegmentDecryption(key: bytes, vector: key.initializationVector(forSegment: segment))
+                let bytes = try await self.key(base.address(of: key.uri))
+                return (bytes, key.initializationVector(forSegment: segment))
             } catch { failure = error }
         }
         throw failure
@@ -116,6 +144,94 @@ final class HLSFetcher: Sendable {
             keys[uri] = fetched
         }
         return fetched
+    }
+}
+
+extension EncryptionKey {
+    /// Whether it is a key of samples that can be loaded.
+    fileprivate var isForSamples: Bool { method == .sampleAES && keyFormat == "identity" }
+}
+
+extension URIReference {
+    /// Whether the scheme is that of files.
+    var isFile: Bool { scheme?.lowercased() == "file" }
+
+    /// Returns the absolute address of a reference in the resource at this address. A resource of a server must not
+    /// refer to files of this machine, so the address of a file loses its scheme there and cannot be loaded.
+    func address(of reference: String) -> String {
+        var target = URIReference(reference).resolved(against: self)
+        if target.isFile, !isFile { target.scheme = nil }
+        return target.text
+    }
+}
+
+/// Reads the resources of a presentation on this machine.
+private enum LocalFile {
+    /// Reads a regular file, or a byte range of it, on a thread of its own. Throws a ``LoadFailure``.
+    static func read(
+        _ uri: String, _ range: (offset: Int64, length: Int64?)?, limit: Int64
+    ) async throws(LoadFailure) -> [UInt8] {
+        let result: Result<[UInt8], LoadFailure> = await withCheckedContinuation { continuation in
+            do throws(IOError) {
+                _ = try WorkerThread(name: "read-segment") {
+                    let result: Result<[UInt8], LoadFailure>
+                    do throws(LoadFailure) { result = .success(try contents(uri, range, limit)) } catch {
+                        result = .failure(error)
+                    }
+                    continuation.resume(returning: result)
+                }
+            } catch {
+                continuation.resume(
+                    returning: .failure(LoadFailure(failure: .unreachable, reason: error.description, uri: uri)))
+            }
+        }
+        return try result.get()
+    }
+
+    /// Reads on the current thread.
+    private static func contents(
+        _ uri: String, _ range: (offset: Int64, length: Int64?)?, _ limit: Int64
+    ) throws(LoadFailure) -> [UInt8] {
+        let reference = URIReference(uri)
+        guard ["", "localhost"].contains(reference.authority ?? ""), !reference.path.contains("%00") else {
+            throw LoadFailure(failure: .invalidURI, reason: "the file is on another machine", uri: uri)
+        }
+        // A pipe without a writer must not block.
+        let descriptor = open(
+            reference.path.removingPercentEncoding ?? reference.path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+        guard descriptor >= 0 else { throw failure(errno, uri) }
+        let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw failure(errno, uri) }
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            throw LoadFailure(failure: .status(403, retryAfter: nil), reason: "it is not a file", uri: uri)
+        }
+        let size = Int64(status.st_size)
+        let (offset, length) = (range?.offset ?? 0, range?.length ?? size - (range?.offset ?? 0))
+        // An encoder may write the file at this moment.
+        guard offset >= 0, length >= 0, offset <= size, length <= size - offset else {
+            throw LoadFailure(failure: .unreachable, reason: "the file is shorter than its byte range", uri: uri)
+        }
+        guard length <= limit else {
+            throw LoadFailure(failure: .unreadable(.tooLarge), reason: "the file is too large", uri: uri)
+        }
+        do {
+            try file.seek(toOffset: UInt64(offset))
+            return Array(try file.read(upToCount: Int(length)) ?? Data())
+        } catch {
+            throw LoadFailure(failure: .unreachable, reason: error.localizedDescription, uri: uri)
+        }
+    }
+
+    /// Returns the failure of a system call. It is that of the status with which a server would respond.
+    private static func failure(_ code: Int32, _ uri: String) -> LoadFailure {
+        let failure: ReloadFailure =
+            switch code {
+            case ENOENT, ENOTDIR, ENAMETOOLONG: .status(404, retryAfter: nil)
+            case EACCES, EPERM, ELOOP, ENXIO: .status(403, retryAfter: nil)
+            default: .unreachable
+            }
+        return LoadFailure(failure: failure, reason: String(cString: strerror(code)), uri: uri)
     }
 }
 

@@ -41,7 +41,7 @@ struct HLSPresentation: Sendable {
             variant.codecs.allSatisfy { codec in Self.codecs.contains { codec.lowercased().hasPrefix($0) } }
         }
         guard !ladder.rungs.isEmpty else { return nil }
-        func resolved(_ uri: String) -> String { URIReference(uri).resolved(against: base).text }
+        func resolved(_ uri: String) -> String { base.address(of: uri) }
         let preferred = playlist.contentSteering?.pathwayID
         let mirrors = ladder.rungs.map { rung in
             // The initial pathway comes first (RFC 8216bis, section 7.3).

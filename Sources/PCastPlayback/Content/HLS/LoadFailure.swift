@@ -22,8 +22,9 @@ struct LoadFailure: Error {
     /// Returns the error for the player. `item` is the name of the item, for a failure without an address.
     func playbackError(_ item: String) -> PlaybackError {
         // A data URI contains the resource itself and has no name.
-        let name = uri.flatMap { $0.hasPrefix("data:") ? nil : ContentAddress.withoutSecrets(URIReference($0)) } ?? item
+        let name = uri.flatMap { $0.hasPrefix("data:") ? nil : ContentAddress($0).name } ?? item
         if isUndecipherable { return .notPlayable(name, reason: reason) }
+        if case .status = failure, let uri, URIReference(uri).isFile { return .unreachable(name, reason: reason) }
         switch failure {
         case .status(let status, _): return .refused(name, status: status)
         case .unreadable(let error): return .brokenPlaylist(name, reason: "\(error)")

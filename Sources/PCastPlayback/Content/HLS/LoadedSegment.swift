@@ -1,3 +1,4 @@
+internal import PCastCodecs
 internal import PCastCore
 internal import PCastHLS
 internal import Synchronization
@@ -15,6 +16,8 @@ final class LoadedSegment: Sendable {
     /// The clock of its timestamps.
     let clock: SegmentClock
     let initialization: [UInt8]
+    /// The decryption of its samples; nil if they are not encrypted.
+    let decryption: SampleDecryption?
     let bytes: SegmentBytes
     /// Whether the reader has begun to read it.
     let isBegun = Atomic(false)
@@ -86,11 +89,11 @@ final class LoadedSegment: Sendable {
     /// Creates a segment.
     init(
         number: Int64, rung: Int?, start: TimeSpan, duration: TimeSpan, clock: SegmentClock, initialization: [UInt8],
-        bytes: SegmentBytes, isMeasured: Bool = false
+        decryption: SampleDecryption? = nil, bytes: SegmentBytes, isMeasured: Bool = false
     ) {
         (self.number, self.rung) = (number, rung)
         position = Mutex(SegmentPosition(start: start, duration: duration, isMeasured: isMeasured))
-        (self.clock, self.initialization, self.bytes) = (clock, initialization, bytes)
+        (self.clock, self.initialization, self.decryption, self.bytes) = (clock, initialization, decryption, bytes)
     }
 }
 

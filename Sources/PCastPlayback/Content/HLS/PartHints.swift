@@ -22,7 +22,7 @@ final class PartHints: Sendable {
     /// Requests the announced part, unless it is requested already.
     func follow(_ hint: PreloadHint?, base: URIReference) {
         guard let hint else { return }
-        let uri = URIReference(hint.uri).resolved(against: base).text
+        let uri = base.address(of: hint.uri)
         let stale: PartRequest? = hinted.withLock { hinted in
             if hinted.contains(where: { $0.uri == uri && $0.start == hint.start }) { return nil }
             // A whole resource is requested without a range, because its length may be unknown.

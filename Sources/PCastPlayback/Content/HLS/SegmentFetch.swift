@@ -49,12 +49,17 @@ struct SegmentFetch {
     }
 
     /// Returns an absolute address.
-    private func resolved(_ uri: String) -> String { URIReference(uri).resolved(against: base).text }
+    private func resolved(_ uri: String) -> String { base.address(of: uri) }
 
     /// Loads the media initialization section; empty if there is none.
     func initialization() async throws(LoadFailure) -> [UInt8] {
         guard let map = segment.initialization else { return [] }
         return try await fetcher.initialization(map, of: number, base: base)
+    }
+
+    /// Returns the decryption of the segment's samples; nil if they are not encrypted. Throws a ``LoadFailure``.
+    func sampleDecryption() async throws(LoadFailure) -> SampleDecryption? {
+        try await fetcher.sampleDecryption(segment.keys, of: number, base: base)
     }
 
     /// Loads the next part or the whole segment. `arrived` receives the size of each piece of a whole segment, and the

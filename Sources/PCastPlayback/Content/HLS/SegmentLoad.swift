@@ -102,15 +102,17 @@ struct SegmentLoad {
         return timeline.epoch == epoch && next.placed.number >= timeline.playlist.mediaSequence
     }
 
-    /// Loads the media initialization section, and adds the segment to the loader.
+    /// Loads the media initialization section and the key of samples, and adds the segment to the loader.
     private func begin(
         _ fetch: inout SegmentFetch, for owner: any Owner, _ wait: ReaderWait
     ) async throws(LoadFailure) -> LoadedSegment? {
         let initialization = try await fetch.initialization()
+        let decryption = try await fetch.sampleDecryption()
         let loaded = LoadedSegment(
             number: next.placed.number, rung: rung, start: next.start, duration: next.duration,
             clock: SegmentClock(epoch: epoch, discontinuity: next.placed.discontinuity),
-            initialization: initialization, bytes: SegmentBytes(wait), isMeasured: next.placed.isMeasured)
+            initialization: initialization, decryption: decryption, bytes: SegmentBytes(wait),
+            isMeasured: next.placed.isMeasured)
         return owner.take(loaded, placed: next.placed, of: generation) ? loaded : nil
     }
 

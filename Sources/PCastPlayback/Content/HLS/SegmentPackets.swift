@@ -68,7 +68,7 @@ final class SegmentPackets {
         guard let container else { throw .damaged("a segment of an unknown format") }
         let cursor = SegmentCursor(segment.bytes, behind: segment.initialization, skipping: skipped, wait)
         self.cursor = cursor
-        demuxer = try SegmentDemuxer(cursor, container: container)
+        demuxer = try SegmentDemuxer(cursor, container: container, decryption: segment.decryption)
     }
 
     /// Finds the beginning of the media. It is after any number of ID3 tags (RFC 8216, section 3.4), and after other

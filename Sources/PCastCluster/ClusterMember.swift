@@ -95,8 +95,7 @@ package struct ClusterMember: Sendable {
     private var outputs: [Output] = []
     private var now: Instant
     private var nextRenewal: Instant
-    /// A number above all revisions and epochs that this node has seen (a Lamport clock). Hence a claim is above each
-    /// one before it, even when the record of that one is removed.
+    /// A number above all revisions and epochs that this node has seen, also of removed records (a Lamport clock).
     private var logicalTime: UInt64 = 0
     /// Whether the directory is connected and has reported all its values.
     package private(set) var isSynchronized = false

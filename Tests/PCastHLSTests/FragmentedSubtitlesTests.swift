@@ -32,7 +32,7 @@ struct FragmentedSubtitlesTests {
         ]
         let segment = FragmentedSubtitleBuilder.box("styp", Array("msdh".utf8)) + first + other + second
         #expect(track.cues(in: segment) == expected)
-        // Of a segment that is still loaded, the cues that have arrived are those at the beginning.
+        // The cues that have arrived of a segment that is still loaded are those at the beginning.
         for count in 0..<segment.count {
             let cues = track.cues(in: Array(segment.prefix(count)))
             #expect(expected.starts(with: cues))

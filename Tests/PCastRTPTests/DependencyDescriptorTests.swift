@@ -233,7 +233,7 @@ import Testing
         #expect(!reader.isChainBroken)
     }
 
-    @Test("a sender that numbers its frames anew begins with its key frame")
+    @Test("a sender that restarts its frame numbers begins with its key frame")
     func renumberedFrames() {
         var reader = LayerReader()
         _ = Self.read(&reader, Self.keyFrame(30_000))

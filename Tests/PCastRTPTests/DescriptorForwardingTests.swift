@@ -129,7 +129,7 @@ import Testing
         }
     }
 
-    @Test("a viewer of some layers is told the decode targets that remain, until a key frame with all layers")
+    @Test("a viewer of some layers receives the decode targets that remain, until a key frame with all layers")
     func activeTargets() {
         var scene = Scene()
         scene.stream.beginAtEnd(of: scene.log)

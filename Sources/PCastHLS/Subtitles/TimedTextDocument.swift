@@ -1,7 +1,7 @@
 internal import PCastCore
 
-/// A document of timed text (TTML2, W3C Recommendation of 8 November 2018): its paragraphs with their times. Styles,
-/// regions and images are ignored.
+/// A document of timed text (W3C Timed Text Markup Language 2, Recommendation of 8 November 2018): its paragraphs with
+/// their times. Styles, regions and images are ignored.
 struct TimedTextDocument {
     /// A text that is shown between two times of the document.
     struct Paragraph: Hashable {
@@ -88,7 +88,7 @@ struct TimedTextDocument {
         let parent = elements.last
         let reference = parent.map { $0.isSequential ? $0.reached : $0.interval.start } ?? .zero
         let start = tag["begin"].flatMap(units.time).map { TimeUnits.sum(reference, $0) } ?? reference
-        // The earliest end applies (TTML2, section 12.4).
+        // The earliest end applies (Timed Text Markup Language 2, section 12.4).
         let ends = [
             parent?.interval.end, tag["end"].flatMap(units.time).map { TimeUnits.sum(reference, $0) },
             tag["dur"].flatMap(units.time).map { TimeUnits.sum(start, $0) },
@@ -174,7 +174,7 @@ private struct TimeUnits {
         min(first + second, TimeSpan(seconds: maximum))
     }
 
-    /// Reads the parameters of the root element (TTML2, section 7.2).
+    /// Reads the parameters of the root element (Timed Text Markup Language 2, section 7.2).
     init(_ root: MarkupReader.Tag) {
         func number(_ name: String) -> Double? {
             root.value(ofLocalName: name).flatMap { Double($0) }.flatMap { (1e-3...1e12).contains($0) ? $0 : nil }
@@ -190,7 +190,7 @@ private struct TimeUnits {
         ticksPerSecond = number("tickRate") ?? (rate == nil ? 1 : framesPerSecond * framesPerSubframe)
     }
 
-    /// Reads a time expression (TTML2, section 12.3.1): `HH:MM:SS.fraction`, `HH:MM:SS:frames`, or a number with a unit.
+    /// Reads a time expression (Timed Text Markup Language 2, section 12.3.1): `HH:MM:SS.fraction`, `HH:MM:SS:frames`, or a number with a unit.
     func time(_ text: String) -> TimeSpan? {
         let parts = text.split(separator: ":", omittingEmptySubsequences: false)
         var seconds: Double?

@@ -257,7 +257,7 @@ package struct LayerReader: Sendable {
         }
         guard let newest, Int16(bitPattern: frame.frameNumber &- newest) <= 0 else { return missing = FrameSet() }
         if sequence > newestSequence {
-            // The sender has begun to number its frames anew.
+            // The sender numbers its frames from another start.
             self.newest = nil
             arrived = FrameSet()
             missing = FrameSet()

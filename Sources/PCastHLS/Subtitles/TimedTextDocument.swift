@@ -190,7 +190,8 @@ private struct TimeUnits {
         ticksPerSecond = number("tickRate") ?? (rate == nil ? 1 : framesPerSecond * framesPerSubframe)
     }
 
-    /// Reads a time expression (Timed Text Markup Language 2, section 12.3.1): `HH:MM:SS.fraction`, `HH:MM:SS:frames`, or a number with a unit.
+    /// Reads a time expression (Timed Text Markup Language 2, section 12.3.1): `HH:MM:SS.fraction`, `HH:MM:SS:frames`, or
+    /// a number with a unit.
     func time(_ text: String) -> TimeSpan? {
         let parts = text.split(separator: ":", omittingEmptySubsequences: false)
         var seconds: Double?

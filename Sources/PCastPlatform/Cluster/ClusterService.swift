@@ -50,6 +50,10 @@ final class ClusterService: Sendable {
     private static let interval = Duration.milliseconds(100)
     /// The number of those intervals after which the load is measured.
     private static let loadPeriod = 20
+    /// The maximum number of viewers that a drained node moves in an interval, and the time after which it ends those that
+    /// have not left.
+    private static let movedViewers = 10
+    private static let moveTime = TimeSpan.seconds(3 as Int64)
     /// The maximum number of nodes that a client receives.
     private static let maximumEndPoints = 5
 
@@ -105,6 +109,9 @@ final class ClusterService: Sendable {
                 cluster.publish(stream, stream.name == stream.stream ? .takeOver : .standby)
             }
             announced = current
+            if redirectionOfDrainedNode() != nil {
+                await streams.moveViewers(atMost: Self.movedViewers, endingAfter: Self.moveTime)
+            }
             if step % Self.loadPeriod == 0 { cluster.setLoad(await meter.load(of: streams, capacity: capacity)) }
             step += 1
         } while (try? await Task.sleep(for: Self.interval)) != nil

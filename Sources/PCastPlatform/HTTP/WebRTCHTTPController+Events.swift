@@ -93,7 +93,9 @@ extension WebRTCHTTPController {
         let types = try await eventTypes(request)
         let stream = SessionEventStream(types, of: resource, directory)
         guard let id = try await resources.add(stream, to: name) else { throw .ended }
-        await stream.start(await directory.updates(of: resource.peerSession.peer))
+        await stream.start(
+            await directory.updates(
+                of: resource.peerSession.peer, receivesReconnect: types.contains(.reconnect)))
         return Response(status: .created, headers: [.location: "/whep/resource/\(name)/events/\(id)"])
     }
 

@@ -1,4 +1,6 @@
+import Logging
 import PCastCore
+import PCastIO
 import PCastSFU
 
 /// Reports to viewers about the publication of their stream.
@@ -21,6 +23,32 @@ extension StreamDirectory {
             guard let listeners = registry.participants[viewer]?.listeners else { continue }
             for listener in listeners.values { listener.yield(.activity(isActive)) }
         }
+    }
+
+    /// Requests viewers to connect to another node, because this one drains. It ends those that are still here after a
+    /// while, because their clients connect again at the end of the viewing. Only viewers whose clients receive the request
+    /// are moved.
+    ///
+    /// - Parameters:
+    ///   - limit: The maximum number of requests.
+    ///   - wait: The time between the request and the end.
+    func moveViewers(atMost limit: Int, endingAfter wait: TimeSpan) async {
+        let now = MonotonicClock.now()
+        var (requested, due): ([PeerID], [StreamID]) = ([], [])
+        for (peer, participant) in registry.participants where participant.isViewer {
+            if let since = participant.movedSince {
+                if now - since >= wait { due.append(participant.streamID) }
+            } else if participant.receivesReconnect, !participant.listeners.isEmpty, requested.count < limit {
+                requested.append(peer)
+            }
+        }
+        for peer in requested {
+            registry.update(peer) { $0.movedSince = now }
+            guard let listeners = registry.participants[peer]?.listeners else { continue }
+            for listener in listeners.values { listener.yield(.reconnect) }
+        }
+        if !requested.isEmpty { logger.info("viewers are moved", metadata: ["count": "\(requested.count)"]) }
+        for viewing in due { await end(viewing, reason: .maintenance, description: "") }
     }
 
     /// Requests all viewers to connect again, because the platform ends their sessions.

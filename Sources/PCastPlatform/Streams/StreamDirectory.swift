@@ -477,8 +477,9 @@ actor StreamDirectory {
     }
 
     /// Returns the events of a participant: its current data quality, each change of it, the captions and the
-    /// publication of a viewing, and its end. A slow reader misses the oldest events.
-    func updates(of peer: PeerID) -> AsyncStream<StreamUpdate> {
+    /// publication of a viewing, and its end. A slow reader misses the oldest events. `receivesReconnect` is whether the
+    /// reader passes the request to connect again on to the client.
+    func updates(of peer: PeerID, receivesReconnect: Bool = false) -> AsyncStream<StreamUpdate> {
         let (stream, continuation) = AsyncStream.makeStream(
             of: StreamUpdate.self, bufferingPolicy: .bufferingNewest(Self.qualityBacklog))
         guard let participant = registry.participants[peer], let number = registry.add(continuation, to: peer) else {
@@ -488,6 +489,7 @@ actor StreamDirectory {
         continuation.onTermination = { [weak self] _ in
             Task { [weak self] in await self?.removeListener(number, of: peer) }
         }
+        if receivesReconnect { registry.update(peer) { $0.receivesReconnect = true } }
         continuation.yield(.quality(participant.quality, warnings: warnings(of: participant)))
         if !participant.isPublisher {
             let captions = currentCaptions(of: participant.origin)

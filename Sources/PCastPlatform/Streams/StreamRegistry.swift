@@ -36,6 +36,10 @@ struct StreamRegistry {
         /// The address of a subscriber's client; nil if it is unknown or a job of the platform.
         var address: IPAddress?
         var listeners: [Int: AsyncStream<StreamUpdate>.Continuation] = [:]
+        /// Whether a listener passes the request to connect again on to the client.
+        var receivesReconnect = false
+        /// The time at which the client was requested to connect to another node; nil if it was not.
+        var movedSince: Instant?
         /// Receives the captions of a viewing; nil if its client does not request them.
         var onCaptions: StreamDirectory.CaptionAction?
         let entered: Instant

@@ -54,7 +54,7 @@ import Testing
                     if reader.completed.isEmpty {
                         log.append(entry, payload: payload, descriptor: reader.logged, bytes: descriptor)
                     } else {
-                        reader.completed.withByteView {
+                        _ = reader.completed.withByteView {
                             log.append(entry, payload: payload, descriptor: reader.logged, bytes: $0)
                         }
                     }

@@ -66,11 +66,13 @@ struct HLSFileTests {
         #expect(path == "\(folder.path)/\(name)")
     }
 
-    @Test("a playlist of a server cannot refer to files", .timeLimit(.minutes(5)), arguments: [false, true])
-    func remote(beginsOnDisk: Bool) async throws {
+    @Test(
+        "a playlist of a server cannot refer to files", .timeLimit(.minutes(5)), arguments: [false, true],
+        ["file", "file:FILE"])
+    func remote(beginsOnDisk: Bool, scheme: String) async throws {
         _ = try HLSFilm(film, segmentSeconds: 1, in: folder)
         let playlist =
-            "#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\nfile://\(folder.path)/s0.ts\n#EXT-X-ENDLIST\n"
+            "#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\n\(scheme)://\(folder.path)/s0.ts\n#EXT-X-ENDLIST\n"
         let origin = try TestOrigin { _ in .text(playlist) }
         defer { origin.stop() }
         try folder.write("#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\n\(origin.uri("/v.m3u8"))\n", to: "main.m3u8")

@@ -160,7 +160,10 @@ extension URIReference {
     /// refer to files of this machine, so the address of a file loses its scheme there and cannot be loaded.
     func address(of reference: String) -> String {
         var target = URIReference(reference).resolved(against: self)
-        if target.isFile, !isFile { target.scheme = nil }
+        guard target.isFile, !isFile else { return target.text }
+        target.scheme = nil
+        // The rest may be the address of a file as well, as in `file:file:///a`.
+        if target.authority == nil { target.path = "./" + target.path }
         return target.text
     }
 }

@@ -76,9 +76,11 @@ final class SteeringFollower: Sendable {
     private func load(_ request: PathwaySteering.Request) async -> PathwaySteering.Input {
         do throws(LoadFailure) {
             let (bytes, base) = try await fetcher.get(request.uri, limit: SteeringManifest.sizeLimit)
-            guard let manifest = SteeringManifest(json: bytes) else {
+            guard var manifest = SteeringManifest(json: bytes) else {
                 return .failed(id: request.id, .unreachable)
             }
+            // The manifest of a server must not refer to files of this machine.
+            manifest.reloadURI = manifest.reloadURI.map { URIReference(base).address(of: $0) }
             return .loaded(id: request.id, manifest, from: base)
         } catch { return .failed(id: request.id, error.failure) }
     }

@@ -11,11 +11,16 @@ struct ISOBox {
     /// Whether the box has a type.
     func isOf(_ name: String) -> Bool { type.elementsEqual(name.utf8) }
 
-    /// Returns the boxes in some bytes, up to the first one that is truncated. The indices are those of the bytes.
+    /// The maximum number of boxes that are read from a box or a segment, so that small boxes do not need many times the
+    /// memory of their bytes.
+    private static let limit = 65_536
+
+    /// Returns the boxes in some bytes, up to the first one that is truncated, at most 65,536. The indices are those of
+    /// the bytes.
     static func all(in bytes: ArraySlice<UInt8>) -> [ISOBox] {
         var boxes: [ISOBox] = []
         var rest = bytes
-        while rest.count >= 8 {
+        while rest.count >= 8, boxes.count < limit {
             var fields = BoxFields(rest)
             guard var size = fields.number(4) else { break }
             let type = fields.rest.prefix(4)

@@ -15,7 +15,7 @@ struct TimedTextDocument {
     /// each interval.
     private(set) var paragraphs: [Paragraph] = []
 
-    /// The maximum depth of elements, and the maximum number of paragraphs.
+    /// The maximum depth of elements, and the maximum number of paragraphs, and of the texts of one of them.
     private static let depthLimit = 64
     private static let limit = 10_000
     /// The elements whose contents are not shown.
@@ -103,7 +103,9 @@ struct TimedTextDocument {
         guard !element.isHidden else { return }
         if name == "p", texts == nil { texts = [] }
         // A line break has the interval of the text around it.
-        if name == "br", let parent { texts?.append((parent.interval, "\n")) }
+        if name == "br", let parent, let count = texts?.count, count < Self.limit {
+            texts?.append((parent.interval, "\n"))
+        }
     }
 
     private mutating func end() {
@@ -116,7 +118,8 @@ struct TimedTextDocument {
     }
 
     private mutating func add(_ text: String) {
-        guard let element = elements.last, !element.isHidden, texts != nil else { return }
+        guard let element = elements.last, !element.isHidden, let count = texts?.count, count < Self.limit
+        else { return }
         texts?.append((element.interval, element.keepsSpaces ? text : Self.collapsed(text)))
     }
 
@@ -165,6 +168,8 @@ private struct TimeUnits {
 
     /// The longest time, which is a century.
     private static let maximum = 3_155_760_000.0
+    /// The maximum size of the text of a time, and of a parameter, in bytes.
+    private static let textLimit = 64
 
     /// Creates the default units.
     init() {}
@@ -181,7 +186,8 @@ private struct TimeUnits {
         }
         let rate = number("frameRate")
         framesPerSecond = rate ?? framesPerSecond
-        let ratio = root.value(ofLocalName: "frameRateMultiplier")?.split { $0 == " " || $0 == ":" } ?? []
+        let multiplier = root.value(ofLocalName: "frameRateMultiplier") ?? ""
+        let ratio = multiplier.utf8.count > Self.textLimit ? [] : multiplier.split { $0 == " " || $0 == ":" }
         if ratio.count == 2, let above = Double(ratio[0]), let below = Double(ratio[1]), above > 0, below > 0 {
             framesPerSecond *= above / below
         }
@@ -193,6 +199,7 @@ private struct TimeUnits {
     /// Reads a time expression (Timed Text Markup Language 2, section 12.3.1): `HH:MM:SS.fraction`, `HH:MM:SS:frames`, or
     /// a number with a unit.
     func time(_ text: String) -> TimeSpan? {
+        guard text.utf8.count <= Self.textLimit else { return nil }
         let parts = text.split(separator: ":", omittingEmptySubsequences: false)
         var seconds: Double?
         if parts.count == 1 {

@@ -90,7 +90,10 @@ final class ClusterTestbed: Sendable {
         ]
         var prefix: [String] = []
         if options.fastNode == node {
-            prefix = [Self.clockProgram, "-f", "+5m"]
+            // The program runs others as its children, which would survive it. So it only reports its library.
+            let library = "$(\(Self.clockProgram) -f +5m printenv LD_PRELOAD)"
+            prefix = ["sh", "-c", "LD_PRELOAD=\(library) && export LD_PRELOAD && exec \"$0\" \"$@\""]
+            environment["FAKETIME"] = "+5m"
             // Only the time of day differs.
             environment["FAKETIME_DONT_FAKE_MONOTONIC"] = "1"
             environment["DONT_FAKE_MONOTONIC"] = "1"

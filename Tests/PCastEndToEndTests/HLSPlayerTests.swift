@@ -95,6 +95,8 @@ extension EndToEnd {
                     // A player that failed has ended, and its figures say why.
                     if isReady == nil { Issue.record("\(player.testDescription) is not ready\n\(peer.program.report)") }
                 }
+                // The others may start later than those, and must have ended before the gap.
+                for (player, peer) in running where !player.continues { _ = try await peer.figures() }
                 Self.checkPlayback(of: own)
                 try await live.reconnect(size: size)
                 for (player, peer) in running where player.continues && peer.program.isRunning {

@@ -200,6 +200,10 @@ import Testing
         var repaired = reader
         _ = Self.read(&repaired, Self.frame(5, template: 1))
         #expect(!repaired.isChainBroken)
+        var spliced = reader
+        let payload = [UInt8](repeating: 1, count: 20)
+        _ = payload.withByteView { spliced.read(.av1, payload: $0, descriptor: ByteView(), sequence: 7) }
+        #expect(!spliced.isChainBroken, "another source sends no descriptors")
         _ = Self.read(&reader, Self.keyFrame(7))
         #expect(!reader.isChainBroken)
     }

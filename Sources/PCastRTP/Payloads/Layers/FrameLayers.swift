@@ -205,6 +205,8 @@ package struct LayerReader: Sendable {
         if !completed.isEmpty { completed = [] }
         guard !payload.isEmpty else { return .unknown }
         guard (DependencyDescriptor.mandatorySize...LoggedDescriptor.maximumSize).contains(descriptor.count) else {
+            // The missing frames of a source that sends no more descriptors, as after a splice, would stay missing.
+            missing = FrameSet()
             return FrameLayers(codec, payload.span)
         }
         if structure != nil, sequence < beganAt { return readFormer(codec, payload, descriptor) }

@@ -192,6 +192,9 @@ package struct TokenRevocation: Hashable, Sendable, Codable {
     /// lifetime of the token.
     package var lifetime: Int64
 
+    /// The maximum lifetime, which is 31 years. The directory rejects longer ones.
+    package static let maximumLifetime: Int64 = 1_000_000_000
+
     /// Creates a revocation.
     package init(token: String, lifetime: Int64) {
         self.token = token
@@ -276,4 +279,17 @@ package protocol ClusterDirectory: Sendable {
 
     /// Disconnects, and ends the sequence of events.
     func close() async
+}
+
+/// The random values of the claims of one process (SplitMix64, Steele, Lea and Flood 2014).
+struct ClaimSequence: Sendable {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
 }

@@ -80,7 +80,7 @@ package struct ClusterRecordCoding: Sendable {
                 && (0...1_000).contains(node.load.processor)
         case .drain(let request): return !request.node.isEmpty
         case .revocation(let revocation):
-            return !revocation.token.isEmpty && (0...Int64(maximumCount)).contains(revocation.lifetime)
+            return !revocation.token.isEmpty && (0...TokenRevocation.maximumLifetime).contains(revocation.lifetime)
         }
     }
 }

@@ -38,6 +38,19 @@ struct TokenRevocationTests {
         }
     }
 
+    @Test("a revoked token is rejected in another encoding, too")
+    func encodings() async throws {
+        try await TestPlatform.run { platform in
+            let token = try Self.publishingToken()
+            let envelope = try #require(Base64.decode(Array(token.utf8.dropFirst("DIGEST:".utf8.count))))
+            // The white space around the signed text is not signed.
+            let other = "DIGEST:" + Base64.encode(Array(" ".utf8) + envelope)
+            #expect(try await Self.publish(other, at: platform) == 201)
+            #expect(try await Self.revoke(token, at: platform) == 200)
+            #expect(try await Self.publish(other, at: platform) == 401)
+        }
+    }
+
     @Test("only tokens of the application can be revoked")
     func foreign() async throws {
         try await TestPlatform.run { platform in

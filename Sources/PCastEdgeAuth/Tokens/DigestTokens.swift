@@ -52,6 +52,13 @@ public enum DigestTokens {
         }
     }
 
+    /// Returns an identifier of the application and the signed body of a token, in the form of ``fingerprint(of:)``; nil
+    /// if the token cannot be decoded. All encodings of a token have the same one: its bearer may change the white space
+    /// and the padding around the body, which are not signed.
+    package static func contentFingerprint(of encoded: String) -> String? {
+        envelope(of: encoded).map { fingerprint(of: $0.applicationID + "\u{0}" + $0.token) }
+    }
+
     /// Verifies the signature of a token and decodes its body.
     ///
     /// The time does not depend on the digest. ``TokenAuthorization`` checks the expiration and the restrictions. Base

@@ -101,9 +101,9 @@ struct TokenAuthenticator: Sendable {
     ///
     /// - Throws: ``APIError`` with the kind `unauthorized` if the token is revoked.
     private func fingerprint(of encoded: String) throws(APIError) -> String {
-        let fingerprint = DigestTokens.fingerprint(of: encoded)
-        guard !revocations.contains(fingerprint) else { throw .token("the token is revoked") }
-        return fingerprint
+        let isRevoked = DigestTokens.contentFingerprint(of: encoded).map { revocations.contains($0) } ?? false
+        guard !isRevoked else { throw .token("the token is revoked") }
+        return DigestTokens.fingerprint(of: encoded)
     }
 
     /// Returns the time until a token of EdgeAuth expires, which is zero for an expired one; nil if it is not a token of

@@ -3,7 +3,8 @@ import PCastCore
 import PCastIO
 import Synchronization
 
-/// The tokens that are not valid any more, by their fingerprints. The nodes of a cluster have the same ones.
+/// The tokens that are not valid any more, by the fingerprints of their content. The nodes of a cluster have the same
+/// ones.
 ///
 /// Each node keeps a revocation for a duration that begins when it receives it, so that no node's time of day is used.
 final class TokenRevocations: Sendable {
@@ -31,7 +32,8 @@ final class TokenRevocations: Sendable {
         }
         guard isAdded else { return false }
         let seconds = Int64(lifetime.seconds.rounded(.up))
-        cluster.value?.revoke(TokenRevocation(token: fingerprint, lifetime: max(1, seconds)))
+        cluster.value?.revoke(
+            TokenRevocation(token: fingerprint, lifetime: min(max(1, seconds), TokenRevocation.maximumLifetime)))
         return true
     }
 

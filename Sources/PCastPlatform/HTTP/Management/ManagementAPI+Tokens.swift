@@ -80,12 +80,14 @@ extension ManagementAPI {
     /// Revokes a token of the application at all nodes of the cluster until it expires. Its sessions and streams stay.
     func revokeToken(_ request: ApplicationRequest) async throws(ApplicationFailure) -> Response {
         let token = try request.decoded(RevocationRequest.self).token
-        guard let lifetime = authenticator.remainingLifetime(of: token, request.application) else {
+        guard let lifetime = authenticator.remainingLifetime(of: token, request.application),
+            let fingerprint = DigestTokens.contentFingerprint(of: token)
+        else {
             throw .badRequest("The token is not a token of the application: send a token that its secret has signed.")
         }
         // An expired token is rejected in any case.
         guard lifetime > .zero else { return ApplicationAnswer.done }
-        guard authenticator.revocations.revoke(DigestTokens.fingerprint(of: token), for: lifetime) else {
+        guard authenticator.revocations.revoke(fingerprint, for: lifetime) else {
             throw ApplicationFailure(
                 .serviceUnavailable, "capacity", "Too many tokens are revoked: change the secret of the application.")
         }

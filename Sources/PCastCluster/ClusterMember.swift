@@ -156,6 +156,11 @@ package struct ClusterMember: Sendable {
         guard node.isDraining != isDraining else { return }
         node.isDraining = isDraining
         nextRenewal = now
+        // A request that was followed would drain this node again at the next connection of the directory.
+        if !isDraining {
+            removals.insert(.drain(node.name))
+            settle(.drain(node.name))
+        }
         settle(.node(node.name))
     }
 
@@ -283,13 +288,18 @@ package struct ClusterMember: Sendable {
     }
 
     private mutating func synchronize() {
-        for key in Array(values.keys) where !seen.contains(key) { forget(key) }
+        for (key, value) in values where !seen.contains(key) {
+            // A directory that has lost its data gets the revocations again.
+            if case .revocation = value.record, !removals.contains(key) { requests[key] = value.record }
+            forget(key)
+        }
         (isSynchronized, seen) = (true, [])
         retries = [:]
         // A lease begins again, because renewals could not arrive.
         for name in Array(peers.keys) { peers[name]?.renewed = now }
         for publication in publications.keys { unsettled.insert(.stream(publication)) }
         for key in requests.keys { unsettled.insert(key) }
+        unsettled.formUnion(removals)
         for (key, value) in values {
             switch value.record {
             case .stream(let stream), .standby(let stream):
@@ -335,7 +345,9 @@ package struct ClusterMember: Sendable {
         case .node(let other):
             if other.name == node.name { checkName(other) } else { note(other.name, other) }
         case .drain(let request):
-            if request.node == node.name, request.incarnation == node.incarnation, !node.isDraining {
+            if request.node == node.name, request.incarnation == node.incarnation, !node.isDraining,
+                !removals.contains(key)
+            {
                 outputs.append(.event(.drainRequested))
             }
         case .revocation: break
@@ -582,18 +594,5 @@ package struct ClusterMember: Sendable {
     package mutating func takeOutputs() -> [Output] {
         defer { outputs.removeAll(keepingCapacity: true) }
         return outputs
-    }
-}
-
-/// The random values of the claims of one process (SplitMix64, Steele, Lea and Flood 2014).
-private struct ClaimSequence: Sendable {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
     }
 }

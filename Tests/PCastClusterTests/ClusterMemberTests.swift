@@ -310,6 +310,24 @@ struct ClusterMemberTests {
         #expect(next.member.takeOutputs().contains(.event(.drainRequested)) == false)
     }
 
+    @Test("a node that accepts clients again does not follow a former drain request, and follows a new one")
+    func acceptingAgain() {
+        var cluster = TestCluster(["a", "b"])
+        _ = cluster.members[0].member.requestDrain(of: "b")
+        cluster.settle()
+        cluster.members[1].member.setDraining(true)
+        cluster.settle()
+        cluster.members[1].member.setDraining(false)
+        cluster.settle()
+        #expect(cluster.members[0].member.nodes.last?.isDraining == false)
+        cluster.members[1].connect(cluster.values)
+        cluster.settle()
+        #expect(cluster.members[1].events.filter { $0 == .drainRequested }.count == 1)
+        _ = cluster.members[0].member.requestDrain(of: "b")
+        cluster.settle()
+        #expect(cluster.members[1].events.filter { $0 == .drainRequested }.count == 2)
+    }
+
     @Test("a rejected value is reported once for each connection")
     func rejections() {
         var cluster = TestCluster(["a"])
@@ -343,6 +361,21 @@ struct ClusterMemberTests {
         cluster.advance(.seconds(20))
         #expect(cluster.members[1].member.isRevoked("t") == false)
         #expect(cluster.values.values[.revocation("t")] == nil)
+    }
+
+    @Test("a directory that has lost its data gets the revocations again")
+    func lostRevocation() {
+        var cluster = TestCluster(["a", "b"])
+        cluster.members[0].member.revoke(TokenRevocation(token: "t", lifetime: 60))
+        cluster.settle()
+        cluster.values = DirectoryValues()
+        for index in cluster.members.indices {
+            cluster.members[index].disconnect()
+            cluster.members[index].connect(cluster.values)
+        }
+        cluster.settle()
+        #expect(cluster.values.values[.revocation("t")] != nil)
+        #expect(cluster.members[1].member.isRevoked("t") == true)
     }
 
     @Test("values with another code, another key or extreme numbers are rejected")

@@ -142,7 +142,7 @@ actor EdgeService {
         // The publication of a declared name may begin at another node.
         let machine = PulledStream(
             session.streamID, link: link, closeAfter: TimeSpan(configuration.closeAfter),
-            mayAppear: configuration.directory != nil && offer.name != nil)
+            mayAppear: configuration.directory != nil && offer.name != nil, limits: configuration.timeLimits)
         pulled[session.streamID] = Pulled(
             session: session, application: request.application,
             name: offer.name.map { StreamID($0) } ?? request.stream, machine: machine)
@@ -243,8 +243,9 @@ actor EdgeService {
 
     /// Records that the first link of a pulled stream has ended. Returns false if the stream is not pulled any more.
     func linkLost(_ stream: StreamID, _ reason: StreamEndedReason) -> Bool {
-        guard pulled[stream] != nil else { return false }
-        pulled[stream]?.machine.linkLost(reason, at: MonotonicClock.now())
+        guard let machine = pulled[stream]?.machine else { return false }
+        // Another link may have replaced it meanwhile.
+        if machine.current.stream == stream { pulled[stream]?.machine.linkLost(reason, at: MonotonicClock.now()) }
         return true
     }
 

@@ -34,10 +34,6 @@ struct PulledStream {
 
     /// The silence of a link with viewers after which another origin is looked for.
     static let silence = TimeSpan.milliseconds(300)
-    /// The time for which a stream without a link waits for another origin, if the directory may still announce one.
-    static let waitingTime = TimeSpan.seconds(3 as Int64)
-    /// The time within which a link to another origin must have media.
-    static let mediaTime = TimeSpan.seconds(3 as Int64)
     /// The time after which an origin that failed is tried again.
     static let retryTime = TimeSpan.milliseconds(250)
     /// The time after which an origin that sent no media is tried again.
@@ -49,6 +45,7 @@ struct PulledStream {
     private let closeAfter: TimeSpan
     /// Whether further origins may appear. Otherwise the stream ends as soon as none of the origins has it.
     private let mayAppear: Bool
+    private let limits: EdgeConfiguration.TimeLimits
     private(set) var current: Link
     /// The link that may replace the current one.
     private(set) var candidate: Link?
@@ -62,8 +59,12 @@ struct PulledStream {
     private var failures: [String: Instant] = [:]
     private var hasEnded = false
 
-    init(_ id: StreamID, link: Link, closeAfter: TimeSpan, mayAppear: Bool) {
+    init(
+        _ id: StreamID, link: Link, closeAfter: TimeSpan, mayAppear: Bool,
+        limits: EdgeConfiguration.TimeLimits = EdgeConfiguration.TimeLimits()
+    ) {
         self.id = id
+        self.limits = limits
         current = link
         self.closeAfter = closeAfter
         self.mayAppear = mayAppear
@@ -141,7 +142,7 @@ struct PulledStream {
             connecting = next
             return [.connect(next)]
         }
-        guard let lost, isFinal(usable) || (mayAppear && now - lost.since >= Self.waitingTime) else { return [] }
+        guard let lost, isFinal(usable) || (mayAppear && now - lost.since >= limits.waiting) else { return [] }
         hasEnded = true
         return [.end(lost.reason)]
     }
@@ -187,7 +188,7 @@ struct PulledStream {
             failures = [:]
             return [.select(link)] + (former.stream == id ? [] : [.close(former.stream)])
         }
-        guard now - link.since >= Self.mediaTime else { return [] }
+        guard now - link.since >= limits.media else { return [] }
         candidate = nil
         exclude(link.origin, until: now + Self.silentRetryTime)
         return [.close(link.stream)]

@@ -338,10 +338,13 @@ struct PlatformComponents: Sendable {
             logger: logger
         ).addRoutes(to: routes)
         DashboardRoutes(
-            access: dashboard, turnCredentials: turnCredentials, logger: logger, hasNodes: cluster != nil
+            access: dashboard, turnCredentials: turnCredentials, logger: logger, hasNodes: cluster != nil,
+            administration: administration
         ).addRoutes(to: routes)
         TelemetryRoutes().addRoutes(to: routes)
-        ClusterRoutes(service: cluster, directory: directory, dashboard: dashboard).addRoutes(to: routes)
+        ClusterRoutes(
+            service: cluster, directory: directory, dashboard: dashboard, administration: administration
+        ).addRoutes(to: routes)
         if let edges { NodeRoutes(edges: edges, directory: directory, logger: logger).addRoutes(to: routes) }
         ManagementAPI(
             authenticator: authenticator, credentials: credentials, directory: directory,

@@ -75,6 +75,33 @@ struct NodeListTests {
         }
     }
 
+    @Test("a user of the dashboard lists nodes with each role, and drains them with the role “operate”")
+    func roles() async throws {
+        let (store, signer) = (MemoryDirectoryStore(), TokenIssuerTests.Signer("one"))
+        let file = FileManager.default.temporaryDirectory.appendingPathComponent("jwks-\(UUID().uuidString).json")
+        try TokenIssuerTests.Signer.set([signer]).write(to: file, atomically: true, encoding: .utf8)
+        defer { try? FileManager.default.removeItem(at: file) }
+        let configure: (inout PlatformConfiguration) -> Void = { configuration in
+            configuration.cluster = ClusterConfiguration(servers: [], node: "a", secret: "a secret of the cluster")
+            configuration.clusterDirectory = store.attach()
+            configuration.tokenIssuer = TokenIssuerConfiguration(
+                keys: file.path, issuer: "https://login.example", audience: "pcast")
+        }
+        let headers = Self.script.merging(["Content-Type": "application/json"]) { $1 }
+        try await TestPlatform.runConfigured(applications: [TestPlatform.application], configure: configure) {
+            platform in
+            for (role, status) in [("view", 403), ("operate", 200)] {
+                let token = try signer.token(#"{"applicationId":"first","role":"\#(role)"}"#)
+                let answer = try await platform.send(
+                    "POST", "/dashboard/login", headers, body: #"{"token":"\#(token)"}"#)
+                let cookie = String(try #require(answer.header("Set-Cookie")).prefix { $0 != ";" })
+                let login = Self.script.merging(["Cookie": cookie]) { $1 }
+                #expect(try await platform.send("GET", "/pcast/nodes", login).status == 200, "\(role)")
+                #expect(try await platform.send("POST", "/pcast/nodes/a/drain", login).status == status, "\(role)")
+            }
+        }
+    }
+
     @Test("the dashboard of a single application lists and drains nodes; other remote clients do not")
     func dashboard() async throws {
         try await Self.run { platform in

@@ -2,10 +2,12 @@ import HTTPTypes
 import Hummingbird
 import PCastCluster
 import PCastCore
+import PCastJWT
 import PCastWeb
 
 /// The requests about the nodes of a cluster: `GET /pcast/nodes` and `POST /pcast/nodes/:node/drain`. They concern all
-/// applications, so they are for programs of this host, and for the dashboard of a platform with a single application.
+/// applications, so they are for programs of this host, and for the dashboard of the application that administers the
+/// platform.
 struct ClusterRoutes: Sendable {
     private struct NodeDescription: Encodable {
         let name: String
@@ -66,13 +68,16 @@ struct ClusterRoutes: Sendable {
     let service: ClusterService?
     let directory: StreamDirectory
     let dashboard: DashboardAccess
+    let administration: PlatformAdministration
 
     func addRoutes(to router: Router<WebRequestContext>) {
         router.get("/pcast/nodes") { request, context in
-            await answer(request, context) { service in ApplicationAnswer.json(await list(service.cluster)) }
+            await answer(request, context, needing: .view) { service in
+                ApplicationAnswer.json(await list(service.cluster))
+            }
         }
         router.post("/pcast/nodes/:node/drain") { request, context in
-            await answer(request, context) { service in
+            await answer(request, context, needing: .operate) { service in
                 let name = context.parameters.get("node").flatMap { PercentEncoding.decode($0) }
                 let isKnown = name.map { service.drain($0) } ?? false
                 return isKnown ? ApplicationAnswer.done : ApplicationFailure.notFound.response
@@ -101,19 +106,24 @@ struct ClusterRoutes: Sendable {
             streams: streams, streamCount: all.count)
     }
 
-    /// Whether a client may see and drain the nodes.
-    private func isPermitted(_ request: Request, _ context: WebRequestContext) -> Bool {
+    /// Whether a client may use the nodes. A user of the dashboard needs a role.
+    private func isPermitted(
+        _ request: Request, _ context: WebRequestContext, _ needed: AdministrationRole
+    ) -> Bool {
         if request.clientContext(context).isOnThisMachine { return true }
-        return dashboard.isOfSingleApplication && dashboard.application(for: request, context) != nil
+        guard let login = dashboard.login(for: request, context) else { return false }
+        return administration.isAdministrator(login.application) && login.role >= needed
     }
 
     private func answer(
-        _ request: Request, _ context: WebRequestContext, _ body: (ClusterService) async -> Response
+        _ request: Request, _ context: WebRequestContext, needing role: AdministrationRole,
+        _ body: (ClusterService) async -> Response
     ) async -> Response {
-        guard isPermitted(request, context) else {
+        guard isPermitted(request, context, role) else {
             return ApplicationFailure(
                 .forbidden, "forbidden",
-                "The nodes are available to programs of this host, and to the dashboard of a single application."
+                "The nodes are available to programs of this host, and to the dashboard of the application that "
+                    + "administers the platform. A user who drains them needs the role “operate”."
             ).response
         }
         guard let service else {

@@ -67,8 +67,8 @@ final class DashboardAccess: Sendable {
         state.withLock { $0.logins.close(ticket) }
     }
 
-    /// Whether the platform has one application, whose user is therefore the operator of the platform.
-    var isOfSingleApplication: Bool { authenticator.applicationIDs.count == 1 }
+    /// Ends the logins of an application, whose secret has changed, or which was removed.
+    func logOut(_ application: ApplicationID) { state.withLock { $0.logins.close(application) } }
 
     /// Returns the application that is logged in; nil if none is.
     func application(of request: Request, _ context: WebRequestContext) -> ApplicationID? {
@@ -189,6 +189,10 @@ struct DashboardLogins: Sendable {
     }
 
     mutating func close(_ ticket: String) { logins[ticket] = nil }
+
+    mutating func close(_ application: ApplicationID) {
+        logins = logins.filter { $0.value.application != application }
+    }
 
     var count: Int { logins.count }
 

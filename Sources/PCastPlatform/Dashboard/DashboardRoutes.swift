@@ -14,8 +14,9 @@ struct DashboardRoutes: Sendable {
     let access: DashboardAccess
     let turnCredentials: TURNCredentialProvider?
     let logger: Logger
-    /// Whether the dashboard has a list of the nodes of a cluster.
+    /// Whether the dashboard of the application that administers the platform has a list of the nodes of a cluster.
     let hasNodes: Bool
+    let administration: PlatformAdministration
 
     private static let path: RouterPath = "/dashboard/login"
     /// The maximum size of a login request, which may contain a JSON Web Token.
@@ -60,7 +61,7 @@ struct DashboardRoutes: Sendable {
         }
         router.on(Self.path, method: .get) { request, context in
             guard let application = access.application(for: request, context) else { return Self.loggedOut }
-            let nodes = hasNodes && access.isOfSingleApplication ? true : nil
+            let nodes = hasNodes && administration.isAdministrator(application) ? true : nil
             return ApplicationAnswer.json(Login(applicationId: application.description, nodes: nodes))
         }
         router.on(Self.path, method: .post) { request, context in await logIn(request, context) }

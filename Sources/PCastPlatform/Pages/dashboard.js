@@ -387,7 +387,7 @@ async function round(number) {
   if (isChanged || number % 5 === 0) await recordings.read();
   if (isChanged || number % 3 === 0) await readNames();
   if (isChanged || number % 3 === 0) await roomList.read();
-  // The list is missing without a cluster, and on a platform with several applications.
+  // The list is missing without a cluster, and for an application that does not administer the platform.
   if (application.hasNodes && number % 3 === 0) await nodes.read();
   if (number % 15 === 0) await keys.read();
   if (isChanged || number % 3 === 0) await readNotifications();

@@ -50,7 +50,7 @@ export class NodeList {
   #makeDrainButton(row, name) {
     const button = document.createElement("button");
     button.type = "button";
-    button.className = "small";
+    button.className = "small operate";
     button.textContent = "Drain";
     button.setAttribute("aria-label", `Drain the node ${name}`);
     button.addEventListener("click", async () => {

@@ -220,6 +220,16 @@ struct PlatformAdministrationTests {
         }
     }
 
+    @Test("the logins of an application end when its secret changes") func secretChange() {
+        let now = Instant(nanoseconds: 0)
+        var logins = DashboardLogins()
+        logins.open("a", of: ApplicationID("first"), at: now)
+        logins.open("b", of: ApplicationID("second"), at: now)
+        logins.close(ApplicationID("first"))
+        let applications = ["a", "b"].map { logins.application(of: $0, at: now) }
+        #expect(applications == [nil, ApplicationID("second")])
+    }
+
     @Test("a login ends with its token") func expiry() {
         let second = { (number: Int64) in Instant(nanoseconds: number * 1_000_000_000) }
         var logins = DashboardLogins()

@@ -122,6 +122,7 @@ extension ManagementAPI {
         } catch {
             throw failure(error)
         }
+        dashboard.logOut(id)
         await revokeAddresses(of: id)
         return ApplicationAnswer.json(ApplicationSecret(applicationId: id.description, secret: secret))
     }
@@ -138,6 +139,7 @@ extension ManagementAPI {
         } catch {
             throw failure(error)
         }
+        dashboard.logOut(id)
         await revokeAddresses(of: id)
         await ingest.access.keysChanged()
         for name in await names.states(of: id) { _ = await names.setOn(false, name.name, of: id) }

@@ -55,10 +55,11 @@ extension StreamDirectory {
         try await names.wait(for: requested.description)
     }
 
-    /// Returns the channel that a request, or else its token, names; nil if it names a stream, a declared one included.
+    /// Returns the channel that a request, or else its token, names; nil if it names a stream, also one that is declared or
+    /// published at another node: a client that creates a channel must not get the viewers of a stream.
     func channel(requested origin: StreamID?, for principal: Principal) -> PresentedChannel? {
         guard let requested = principal.origin(requested: origin), registry.streams[requested] == nil,
-            registry.namedStreams[requested] == nil
+            registry.namedStreams[requested] == nil, otherNodes.value?.origin(of: requested) == nil
         else { return nil }
         return available.channel(requested.description, of: principal.application)
     }

@@ -166,11 +166,13 @@ struct PulledStream {
         return .release
     }
 
-    /// Whether the current link sends no media although there are viewers. Without viewers, it is paused.
+    /// Whether the current link sends no media although there are viewers. Without viewers, it is paused, and it begins to
+    /// send when the first one has connected.
     private func isSilent(_ arrivals: SFU.StreamArrivals?, at now: Instant) -> Bool {
         guard let watchedSince, let arrivals else { return false }
-        let since = max(arrivals.last ?? current.since, max(watchedSince, current.since))
-        return now - since >= Self.silence
+        let beginning = max(watchedSince, current.since)
+        guard let last = arrivals.last, last >= beginning else { return now - beginning >= limits.media }
+        return now - last >= Self.silence
     }
 
     /// Selects a link that has media if it is still needed, and otherwise closes it.

@@ -61,7 +61,7 @@ public struct EdgeConfiguration: Sendable {
         package var setup = TimeSpan.seconds(10 as Int64)
         /// The time for which a stream without a link waits for another origin, if the directory may still announce one.
         package var waiting = TimeSpan.seconds(3 as Int64)
-        /// The time within which a link to another origin must have media.
+        /// The time within which a link to another origin must have media, and the first one after a viewer has joined.
         package var media = TimeSpan.seconds(3 as Int64)
 
         /// Creates the default limits.

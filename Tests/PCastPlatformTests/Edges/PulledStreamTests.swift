@@ -82,9 +82,10 @@ struct PulledStreamTests {
         unwatched.origins = [Self.first, Self.second]
         (unwatched.viewers, unwatched.sending) = (0, [])
         #expect(unwatched.run(.seconds(9)).isEmpty)
-        // The media of a layer that was paused need a round trip.
+        // The media begin when the first viewer has connected.
         unwatched.viewers = 1
-        #expect(unwatched.run(.milliseconds(250)).isEmpty)
+        #expect(unwatched.run(.milliseconds(2_900)).isEmpty)
+        #expect(unwatched.run(.milliseconds(200)) == [.connect(Self.second)])
     }
 
     @Test("a link whose media return before the other one has any stays")

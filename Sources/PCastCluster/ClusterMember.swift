@@ -299,7 +299,7 @@ package struct ClusterMember: Sendable {
         for name in Array(peers.keys) { peers[name]?.renewed = now }
         for publication in publications.keys { unsettled.insert(.stream(publication)) }
         for key in requests.keys { unsettled.insert(key) }
-        unsettled.formUnion(removals)
+        unsettled.insert(.drain(node.name))
         for (key, value) in values {
             switch value.record {
             case .stream(let stream), .standby(let stream):

@@ -3,6 +3,7 @@ import HTTPTypes
 import Logging
 import NIOCore
 import NIOHTTP1
+import PCastCluster
 import PCastCore
 import PCastEdgeAuth
 import PCastIO

@@ -1,4 +1,9 @@
 import ArgumentParser
+import PCastCodecs
+import PCastCore
+import PCastEdgeAuth
+import PCastPlatform
+import PCastWeb
 
 /// The options of `pcast serve` for applications.
 struct ServeApplicationOptions: ParsableArguments {

@@ -11,11 +11,14 @@ struct TokenAuthenticator: Sendable {
     private struct Applications: Sendable {
         let secrets: [String: String]
         let owner: ApplicationID
+        /// The application of JSON Web Tokens that name none: the only one of the configuration.
+        let unnamed: ApplicationID?
 
-        init(_ applications: [PlatformConfiguration.Application]) {
+        init(_ configured: [PlatformConfiguration.Application], _ added: [PlatformConfiguration.Application] = []) {
             secrets = Dictionary(
-                applications.map { ($0.id.description, $0.secret) }, uniquingKeysWith: { _, last in last })
-            owner = applications.first?.id ?? ApplicationID("local")
+                (configured + added).map { ($0.id.description, $0.secret) }, uniquingKeysWith: { _, last in last })
+            owner = configured.first?.id ?? ApplicationID("local")
+            unnamed = configured.count == 1 ? configured[0].id : nil
         }
     }
 
@@ -41,9 +44,11 @@ struct TokenAuthenticator: Sendable {
         self.issuer = issuer
     }
 
-    /// Replaces the applications. Clients that were accepted before stay.
-    func change(_ applications: [PlatformConfiguration.Application]) {
-        self.applications.value = Applications(applications)
+    /// Replaces the applications of the configuration, and those that were added. Clients that were accepted before stay.
+    func change(
+        _ configured: [PlatformConfiguration.Application], added: [PlatformConfiguration.Application] = []
+    ) {
+        applications.value = Applications(configured, added)
     }
 
     /// The applications whose tokens are valid.
@@ -149,8 +154,8 @@ struct TokenAuthenticator: Sendable {
         } catch {
             throw .token("\(error)")
         }
-        let secrets = secrets
-        guard let name = grants.application ?? (secrets.count == 1 ? secrets.keys.first : nil), secrets[name] != nil
+        let applications = applications.value
+        guard let name = grants.application ?? applications.unnamed?.description, applications.secrets[name] != nil
         else { throw .token("unknown application") }
         return (ApplicationID(name), grants)
     }

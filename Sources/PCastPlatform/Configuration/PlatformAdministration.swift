@@ -77,7 +77,7 @@ actor PlatformAdministration {
         for (name, value) in try await records.platformLimits() {
             if let name = PlatformLimits.Name(rawValue: name) { changedLimits[name] = value }
         }
-        authenticator.change(self.applications)
+        authenticator.change(configured, added: added)
         limiter.change(limits: limits)
     }
 
@@ -98,7 +98,7 @@ actor PlatformAdministration {
         configured = applications
         added.removeAll { application in applications.contains { $0.id == application.id } }
         administrator.value = Self.administrator(namedAdministrator, applications)
-        authenticator.change(self.applications)
+        authenticator.change(configured, added: added)
     }
 
     /// Replaces the administrator that the configuration names.
@@ -113,7 +113,7 @@ actor PlatformAdministration {
         limiter.change(limits: self.limits)
     }
 
-    /// All applications. The first one is one of the configuration, because it owns streams without an application.
+    /// All applications.
     private var applications: [PlatformConfiguration.Application] { configured + added }
 
     private var limits: PlatformLimits {
@@ -156,7 +156,7 @@ actor PlatformAdministration {
         try checkAdded(id)
         try await change { records throws(RecordsError) in try await records.removeAddedApplication(id) }
         added.removeAll { $0.id == id }
-        authenticator.change(applications)
+        authenticator.change(configured, added: added)
     }
 
     /// All limits, in their order.
@@ -195,7 +195,7 @@ actor PlatformAdministration {
         guard !configured.contains(where: { $0.id == id }) else { throw .configured }
         added.removeAll { $0.id == id }
         added.append(.init(id: id, secret: secret))
-        authenticator.change(applications)
+        authenticator.change(configured, added: added)
         return secret
     }
 

@@ -210,6 +210,11 @@ struct PlatformAdministrationTests {
                 let forged = try await platform.send("POST", "/pcast/drain", ["Cookie": cookie])
                 #expect(forged.status == 401, "\(role)")
             }
+            // A token without an application is one of the configured application, also after another one was added.
+            let unnamed = try signer.token(#"{"role":"view"}"#)
+            #expect(
+                try await platform.send("POST", "/dashboard/login", script, body: #"{"token":"\#(unnamed)"}"#).status
+                    == 200)
             let media = try signer.token(#"{"applicationId":"first","type":"publish"}"#)
             for token in [media, try TokenIssuerTests.Signer("one").token(#"{"role":"administer"}"#), "x"] {
                 let login = try await platform.send(

@@ -99,6 +99,8 @@ final class ClusterService: Sendable {
         var announced: [String: ClusterStream] = [:]
         var meter = LoadMeter()
         var step = 0
+        // The time since which viewers are moved. Those that stayed in an earlier drain are requested to move again.
+        var movingSince: Instant?
         repeat {
             let current = await streams.clusterStreams
             for (name, stream) in announced where current[name]?.stream != stream.stream {
@@ -110,7 +112,11 @@ final class ClusterService: Sendable {
             }
             announced = current
             if redirectionOfDrainedNode() != nil {
-                await streams.moveViewers(atMost: Self.movedViewers, endingAfter: Self.moveTime)
+                let since = movingSince ?? MonotonicClock.now()
+                movingSince = since
+                await streams.moveViewers(since: since, atMost: Self.movedViewers, endingAfter: Self.moveTime)
+            } else {
+                movingSince = nil
             }
             if step % Self.loadPeriod == 0 { cluster.setLoad(await meter.load(of: streams, capacity: capacity)) }
             step += 1

@@ -30,13 +30,14 @@ extension StreamDirectory {
     /// are moved.
     ///
     /// - Parameters:
+    ///   - start: The start of draining. Requests before it do not count.
     ///   - limit: The maximum number of requests.
     ///   - wait: The time between the request and the end.
-    func moveViewers(atMost limit: Int, endingAfter wait: TimeSpan) async {
+    func moveViewers(since start: Instant, atMost limit: Int, endingAfter wait: TimeSpan) async {
         let now = MonotonicClock.now()
         var (requested, due): ([PeerID], [StreamID]) = ([], [])
         for (peer, participant) in registry.participants where participant.isViewer {
-            if let since = participant.movedSince {
+            if let since = participant.movedSince, since >= start {
                 if now - since >= wait { due.append(participant.streamID) }
             } else if participant.receivesReconnect, !participant.listeners.isEmpty, requested.count < limit {
                 requested.append(peer)

@@ -98,7 +98,10 @@ import Testing
         "a client that reads nothing is disconnected, with or without a request",
         arguments: [binding(1), []] as [[UInt8]])
     func closing(_ request: [UInt8]) async throws {
-        try await TestPlatform.run(tlsPort: 0) { platform in
+        // A client without a request is disconnected after the default time.
+        try await TestPlatform.runConfigured(
+            tlsPort: 0, configure: { $0.firstRequestTimeout = .seconds(10) }
+        ) { platform in
             let port = try #require(platform.listening.tlsPort)
             let channel = try await Self.connect(port: port, request, repeats: false)
             let isClosed = try await eventually { !channel.isActive }

@@ -55,8 +55,8 @@ struct TokenRevocationTests {
     func foreign() async throws {
         try await TestPlatform.run { platform in
             let token = try Self.publishingToken(secret: "another secret")
-            #expect(try await Self.revoke(token, at: platform) == 400)
-            #expect(try await Self.revoke("no token", at: platform) == 400)
+            #expect(try await Self.revoke(token, at: platform) == 404)
+            #expect(try await Self.revoke("no token", at: platform) == 404)
             let body = #"{"token":"\#(try Self.publishingToken())"}"#
             let answer = try await platform.send(
                 "POST", "/pcast/token/revocation", ["Content-Type": "application/json"], body: body)

@@ -83,7 +83,9 @@ extension ManagementAPI {
         guard let lifetime = authenticator.remainingLifetime(of: token, request.application),
             let fingerprint = DigestTokens.contentFingerprint(of: token)
         else {
-            throw .badRequest("The token is not a token of the application: send a token that its secret has signed.")
+            throw ApplicationFailure(
+                .notFound, "token-not-found",
+                "The token is not a token of the application: send a token that its secret has signed.")
         }
         // An expired token is rejected in any case.
         guard lifetime > .zero else { return ApplicationAnswer.done }

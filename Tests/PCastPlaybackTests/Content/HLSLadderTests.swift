@@ -197,8 +197,8 @@ struct HLSLadderTests {
             case "/sealed.m3u8":
                 .text(
                     noise.replacing(
-                        "#EXTINF:2,\nnoise.ts?0", with: "#EXT-X-KEY:METHOD=SAMPLE-AES,URI=\"k\"\n#EXTINF:2,\nnoise.ts?0"
-                    ))
+                        "#EXTINF:2,\nnoise.ts?0",
+                        with: "#EXT-X-KEY:METHOD=SAMPLE-AES-CTR,URI=\"k\"\n#EXTINF:2,\nnoise.ts?0"))
             default: nil
             }
         }
@@ -229,6 +229,13 @@ struct HLSLadderTests {
                 continue
             }
         }
-        #expect(await ThreadContent(HLSContent("file:///etc/passwd")).failure() == .unsupportedAddress("/etc/passwd"))
+        guard case .brokenPlaylist? = await ThreadContent(HLSContent("file:///etc/passwd")).failure() else {
+            Issue.record("a file that is no playlist was not reported as a broken one")
+            return
+        }
+        guard case .unsupportedAddress? = await ThreadContent(HLSContent("ftp://127.0.0.1/a.m3u8")).failure() else {
+            Issue.record("an address of another protocol was not rejected")
+            return
+        }
     }
 }

@@ -110,8 +110,9 @@ extension EndToEnd {
                     try await workspace.run("curl", ["-sS"] + arguments).output.joined(separator: "\n")
                 }
                 #expect(try await curl(["\(uri)/"]) == "my application")
-                // The platform may begin to run after its host.
-                let health = try await curl(["--retry", "30", "--retry-delay", "1", "\(uri)/healthz"])
+                // The platform may begin to run after its host: until then, curl retries. With `--fail`, it does not print
+                // the bodies of failed responses.
+                let health = try await curl(["--fail", "--retry", "30", "--retry-delay", "1", "\(uri)/healthz"])
                 #expect(health == #"{"status":"ok"}"#)
 
                 let application = "my-application:my-secret"

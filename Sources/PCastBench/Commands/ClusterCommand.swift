@@ -45,8 +45,9 @@ struct ClusterCommand: AsyncParsableCommand {
         }
         // An interrupted run ends its processes and removes its network.
         let rows = Task { try await measure() }
+        let signals = StopSignals()
         let stop = Task {
-            await StopSignals.wait()
+            await signals.wait()
             rows.cancel()
         }
         defer { stop.cancel() }
@@ -134,8 +135,9 @@ struct ClusterClientsCommand: AsyncParsableCommand {
         let running = Task { await publisher.run() }
         defer { running.cancel() }
         try await publisher.waitUntilConnected(within: Self.startTime)
+        let stop = StopSignals()
         report.event("publishing", [:], sentence: "The publisher is connected. Press Ctrl-C to stop.")
-        await StopSignals.wait()
+        await stop.wait()
     }
 
     private func watch(_ endpoint: ClusterEndpoint, from first: TransportAddress) async throws {
@@ -148,8 +150,9 @@ struct ClusterClientsCommand: AsyncParsableCommand {
         report.event("joined", [:], sentence: "All viewers receive video.")
         try await Task.sleep(for: Self.settlingTime)
         group.begin()
+        let stop = StopSignals()
         report.event("watching", [:], sentence: "The measurement has begun. Press Ctrl-C to stop.")
-        await StopSignals.wait()
+        await stop.wait()
         let gaps = group.longestGaps().compactMap { $0?.milliseconds }
         report.row(
             "viewers",

@@ -113,12 +113,13 @@ struct ImpairCommand: AsyncParsableCommand {
             report.event(
                 "stepped", ["number": .number(Double(number))], sentence: "Step \(number) of the network's conditions.")
         }
+        let stop = StopSignals()
         for (address, server) in zip(listen, to) {
             report.event(
                 "listening", ["listen": .string(address), "to": .string(server)],
                 sentence: "Forwarding \(address) to \(server). Press Ctrl-C to stop.")
         }
-        await StopSignals.wait()
+        await stop.wait()
         rebinding.cancel()
         stepping.cancel()
         link.stop()
@@ -170,10 +171,21 @@ struct ImpairCommand: AsyncParsableCommand {
 }
 
 /// The signals of Ctrl-C and of a supervisor.
-enum StopSignals {
-    static func wait() async {
+///
+/// Without it, they end the process. A command creates it before it reports that it runs, so that whoever reads the report
+/// may stop the command at once.
+struct StopSignals {
+    private let signals: AsyncStream<Void>
+    private let sources: [any DispatchSourceSignal]
+
+    init() {
         let (signals, continuation) = AsyncStream<Void>.makeStream()
-        let sources = [SIGINT, SIGTERM].map { source(of: $0) { continuation.yield() } }
+        self.signals = signals
+        sources = [SIGINT, SIGTERM].map { Self.source(of: $0) { continuation.yield() } }
+    }
+
+    /// Returns when the first signal has arrived since the creation. Further ones are ignored.
+    func wait() async {
         for await _ in signals { break }
         sources.forEach { $0.cancel() }
     }

@@ -40,10 +40,11 @@ struct LightViewersCommand: AsyncParsableCommand {
         try await viewersLoad.waitUntilWatching(within: .seconds(20))
         try await Task.sleep(for: .seconds(settleSeconds))
         try await viewersLoad.begin()
+        let stop = StopSignals()
         report.event(
             "watching", ["viewers": .number(Double(viewers))],
             sentence: "\(viewers) viewers are subscribed. Press Ctrl-C to stop.")
-        await StopSignals.wait()
+        await stop.wait()
         report.row("light-viewers", try await viewersLoad.metrics().named)
     }
 }

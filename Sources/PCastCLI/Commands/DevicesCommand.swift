@@ -58,10 +58,10 @@ struct DevicesCommand: AsyncCommand {
         }
         if capabilities, types.contains(.video) { report(await pcast.videoEncoders(), console) }
         guard watch else { return }
-        console.inform("Watching for connected and disconnected devices. Press Ctrl-C to stop.")
         let end = RunEnd()
         let interruption = InterruptHandler { end.end(.interrupted) }
         defer { withExtendedLifetime(interruption) {} }
+        console.inform("Watching for connected and disconnected devices. Press Ctrl-C to stop.")
         await withTaskGroup { group in
             for stream in changes {
                 group.addTask { for await change in stream { report(change, console) } }

@@ -81,12 +81,16 @@ struct ServeCommand: AsyncCommand {
         let known = running.listening.applications.first
         let file = applications.isEmpty ? try known.map { try leaveCredentials(uri, $0) } : nil
         defer { file?.remove(ifOf: getpid()) }
-        announce(uri, running.listening, console)
+        // Signals are handled before the platform is announced, so that whoever reads that may reload or stop it at once.
+        let ending = Task { try await running.waitForEnd() }
+        let interruption = handleInterruption(of: ending, running, console, notifier)
         let reloading = ConfigurationReloader(path: settings.path, console) {
             try await notifier.reload { try await reload(running, console) }
         }
+        announce(uri, running.listening, console)
         notifier.didStart("Listening at \(uri).") { await running.isResponsive }
-        try await serve(running, console, notifier)
+        let result = await ending.result
+        try report(result, isInterrupted: interruption.hasCome, console)
         reloading.stop()
     }
 
@@ -229,19 +233,24 @@ struct ServeCommand: AsyncCommand {
     /// The time in seconds beyond the drain time after which stopping is aborted.
     private static let abortDelay = 5.0
 
-    private func serve(_ running: RunningPlatform, _ console: Console, _ notifier: ServiceNotifier) async throws {
-        let task = Task { try await running.waitForEnd() }
-        let interruption = InterruptHandler {
+    /// Returns a handler of signals that stops the platform, and that ends the process if this takes too long.
+    private func handleInterruption(
+        of ending: Task<Void, any Error>, _ running: RunningPlatform, _ console: Console, _ notifier: ServiceNotifier
+    ) -> InterruptHandler {
+        InterruptHandler {
             notifier.willStop(within: running.drainTime + TimeSpan(seconds: Self.abortDelay))
-            task.cancel()
+            ending.cancel()
             // A disk that does not respond must not keep the process running.
             DispatchQueue.global().asyncAfter(deadline: .now() + running.drainTime.seconds + Self.abortDelay) {
                 console.warn("Stopping took too long and was aborted.")
                 _exit(ExitStatus.failed.rawValue)
             }
         }
-        let result = await task.result
-        if interruption.hasCome {
+    }
+
+    /// Reports the end of the platform.
+    private func report(_ result: Result<Void, any Error>, isInterrupted: Bool, _ console: Console) throws {
+        if isInterrupted {
             console.event("ended", ["reason": .string("ended"), "description": .string("interrupted")])
             console.inform("Stopped.")
         } else if case .failure(let error) = result {

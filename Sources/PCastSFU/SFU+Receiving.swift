@@ -94,11 +94,14 @@ extension SFU {
     ) {
         guard forwarder.contains(peerIndex) else { return }
         let bytes = datagram.bytes.span
+        let admits = admitsEmbeddedHandshake(message, in: bytes, of: peerIndex, at: now)
         switch peerIndex {
         case .publisher(let index):
-            forwarder.streams[index].transport?.handle(message, in: bytes, from: datagram.path, at: now)
+            forwarder.streams[index].transport?.handle(
+                message, in: bytes, from: datagram.path, admitsHandshake: admits, at: now)
         case .viewer(let index):
-            forwarder.viewers[index].transport.handle(message, in: bytes, from: datagram.path, at: now)
+            forwarder.viewers[index].transport.handle(
+                message, in: bytes, from: datagram.path, admitsHandshake: admits, at: now)
         }
         remember(datagram.path, peerIndex)
         follow(peerIndex, at: now)
@@ -269,6 +272,25 @@ extension SFU {
             HandshakeQueue.Entry(bytes: Array(datagram.bytes), path: datagram.path, peerIndex: peerIndex),
             of: peerIndex)
         return true
+    }
+
+    /// Whether the DTLS datagram in a check may be processed now (draft-hancke-webrtc-sped-00). It costs as much as one
+    /// without a check, so it is limited in the same way. It is not queued, because the client repeats it with its next
+    /// check. Only an authentic check counts.
+    private mutating func admitsEmbeddedHandshake(
+        _ message: STUNMessage?, in bytes: Span<UInt8>, of peerIndex: PeerIndex, at now: Instant
+    ) -> Bool {
+        guard let message, message.embeddedDatagramRange?.isEmpty == false else { return true }
+        let isAuthentic: Bool
+        switch peerIndex {
+        case .publisher(let index):
+            if forwarder.streams[index].isConnected { return true }
+            isAuthentic = forwarder.streams[index].transport?.authenticates(message, bytes) == true
+        case .viewer(let index):
+            if forwarder.viewers[index].transport.isConnected { return true }
+            isAuthentic = forwarder.viewers[index].transport.authenticates(message, bytes)
+        }
+        return isAuthentic && handshakes.mayPass(at: now)
     }
 
     /// Whether a peer's handshake is in progress on a path. The path must have passed a check, so unknown sources

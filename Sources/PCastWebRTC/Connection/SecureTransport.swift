@@ -85,6 +85,8 @@ package struct SecureTransport: ~Copyable {
     private var transactions: TransactionIDGenerator
     /// The packets that arrived before the keys.
     private var early: [Outgoing] = []
+    /// The datagrams of the handshake in the client's checks; nil if the client does not embed them.
+    private var embedded: UniqueBox<EmbeddedHandshake>?
 
     /// The number of datagrams that were not authentic or of none of the protocols.
     package private(set) var rejected = 0
@@ -207,6 +209,7 @@ package struct SecureTransport: ~Copyable {
     private mutating func releaseHandshake() {
         isSettled = true
         handshake.releaseResources()
+        embedded?.value.release()
     }
 
     /// Sends an ICE check to an unselected path on which an authentic packet arrived that is not a replay. The peer may
@@ -246,15 +249,23 @@ package struct SecureTransport: ~Copyable {
         path == self.path || lite?.isValidated(path) == true || controlling?.value.isValidated(path) == true
     }
 
+    /// Returns whether a check was sent by the peer, before work that it causes. It changes nothing; `mutating` avoids a copy
+    /// of the agent.
+    package mutating func authenticates(_ message: STUNMessage, _ bytes: Span<UInt8>) -> Bool {
+        lite?.authenticates(message, bytes) == true
+    }
+
     /// Processes a STUN datagram that the caller has parsed, to find the peer by the ufrag.
     ///
     /// - Parameters:
     ///   - message: The parsed message; nil if the datagram is malformed.
     ///   - bytes: The datagram.
     ///   - path: The path on which it arrived.
+    ///   - admitsHandshake: Whether a DTLS datagram in the message is processed. The client repeats one that is not.
     ///   - now: The current time.
     package mutating func handle(
-        _ message: STUNMessage?, in bytes: Span<UInt8>, from path: NetworkPath, at now: Instant
+        _ message: STUNMessage?, in bytes: Span<UInt8>, from path: NetworkPath, admitsHandshake: Bool = true,
+        at now: Instant
     ) {
         guard !hasEnded else { return }
         guard let message else {
@@ -270,13 +281,40 @@ package struct SecureTransport: ~Copyable {
         } else if controlling != nil {
             outcome = controlling!.value.handle(bytes, message: message, from: path, at: now, reply: reply)
         }
-        if outcome.replyLength > 0 { enqueue(Array(reply.extracting(0..<outcome.replyLength)), to: path) }
         if outcome.rejection != nil { rejected += 1 }
         if outcome.isAuthenticated {
             lastReceivedAt = now
             markAlive()
         }
+        if outcome.isAuthenticated, lite != nil, message.messageClass == .request, message.isEmbedding {
+            followAgent(at: now)
+            let admitted = admitsHandshake ? message.embeddedDatagramRange ?? 0..<0 : 0..<0
+            respond(to: message, in: bytes, outcome, embedding: admitted, from: path, at: now, reply)
+        } else if outcome.replyLength > 0 {
+            enqueue(Array(reply.extracting(0..<outcome.replyLength)), to: path)
+        }
         followAgent(at: now)
+    }
+
+    /// Responds to a check of a client that embeds its handshake, and processes the datagram in the given range.
+    private mutating func respond(
+        to request: STUNMessage, in bytes: Span<UInt8>, _ outcome: ICEOutcome, embedding range: Range<Int>,
+        from path: NetworkPath, at now: Instant, _ reply: MutableByteView
+    ) {
+        let box = embedded ?? UniqueBox(EmbeddedHandshake())
+        embedded = box
+        if let range = request.acknowledgementsRange { box.value.acknowledge(range, of: bytes) }
+        var unembedded: [[UInt8]] = []
+        let datagram = bytes.extracting(range)
+        if DatagramKind(datagram) == .dtls {
+            let handshake = handshake
+            datagram.withByteView { if box.value.receive($0) { handshake.handle($0, at: now) } }
+            unembedded = box.value.send(takeFlight())
+        }
+        let length = lite!.respond(to: request, outcome, at: path.remote, embedding: &box.value, into: reply)
+        enqueue(Array(reply.extracting(0..<length)), to: path)
+        for datagram in unembedded { enqueue(datagram, to: path) }
+        followHandshake(at: now)
     }
 
     private mutating func receiveDTLS(
@@ -347,13 +385,20 @@ package struct SecureTransport: ~Copyable {
     /// Queues the datagrams of the handshake.
     private mutating func drainHandshake() {
         guard let path else { return }
+        for datagram in takeFlight() { enqueue(datagram, to: path) }
+    }
+
+    /// Returns the datagrams that the handshake has written since the last call.
+    private func takeFlight() -> [[UInt8]] {
+        var flight: [[UInt8]] = []
         while handshake.hasDatagrams {
-            let flight = [UInt8](capacity: DatagramBatch.maximumDatagramSize) { (buffer: MutableByteView) in
+            let datagram = [UInt8](capacity: DatagramBatch.maximumDatagramSize) { (buffer: MutableByteView) in
                 handshake.poll(into: buffer) ?? 0
             }
-            if flight.isEmpty { return }
-            enqueue(flight, to: path)
+            if datagram.isEmpty { break }
+            flight.append(datagram)
         }
+        return flight
     }
 
     /// Ends the transport with its last event.

@@ -200,6 +200,7 @@ extension ICELiteAgent {
         }
         var outcome = ICEOutcome()
         outcome.isAuthenticated = true
+        outcome.usesPreviousCredentials = isPrevious
         validate(path, at: now)
         if request.usesCandidate {
             outcome.isNomination = true
@@ -208,6 +209,33 @@ extension ICELiteAgent {
         }
         outcome.replyLength = ICEReply.success(to: request, at: path.remote, key: key, into: reply)
         return outcome
+    }
+
+    /// Returns whether the peer has sent a request, without any effect.
+    package func authenticates(_ request: STUNMessage, _ bytes: Span<UInt8>) -> Bool {
+        current.local.authenticate(request, bytes, from: current.remote)
+            || previous.map { $0.local.authenticate(request, bytes, from: $0.remote) } ?? false
+    }
+
+    /// Writes the response to an accepted request again, with what the handshake embeds in it. Unlike the response
+    /// without it, it may be larger than the request, as the flights of DTLS on a validated path are.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - outcome: The outcome of ``handle(_:message:from:at:reply:)``.
+    ///   - address: The address of the peer.
+    ///   - embedded: The state of the embedded handshake.
+    ///   - buffer: The buffer for the response, which has `STUNMessage.maximumSize` bytes.
+    /// - Returns: The size in bytes.
+    func respond(
+        to request: STUNMessage, _ outcome: ICEOutcome, at address: TransportAddress,
+        embedding embedded: inout EmbeddedHandshake, into buffer: MutableByteView
+    ) -> Int {
+        let generation = outcome.usesPreviousCredentials ? previous ?? current : current
+        var writer = STUNMessageWriter(.success, transactionID: request.transactionID, into: buffer)
+        writer.addMappedAddress(address)
+        writer.addEmbedded(embedded.nextDatagram() ?? [], acknowledging: embedded.received)
+        return writer.finish(key: generation.local.key)
     }
 
     /// Selects a path, because the latest nomination counts. Returns the path if it has changed.

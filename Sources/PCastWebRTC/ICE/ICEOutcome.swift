@@ -25,6 +25,9 @@ package struct ICEOutcome: Sendable {
     /// Whether MESSAGE-INTEGRITY shows that the peer sent the message.
     package var isAuthenticated = false
 
+    /// Whether the message was authenticated by the credentials before an ICE restart.
+    package var usesPreviousCredentials = false
+
     /// Whether the message is an accepted request with USE-CANDIDATE.
     package var isNomination = false
 

@@ -54,6 +54,16 @@ package struct STUNMessage: Sendable {
     /// The value of ERROR-CODE, 300 to 699; nil if missing.
     package internal(set) var errorCode: Int?
 
+    /// The range of the DTLS datagram in the message (SPED, draft-hancke-webrtc-sped-00); empty if the attribute has no
+    /// datagram, nil if it is missing.
+    package internal(set) var embeddedDatagramRange: Range<Int>?
+
+    /// The range of the acknowledgements of embedded datagrams, at most four CRC-32 values; nil if they are missing.
+    package internal(set) var acknowledgementsRange: Range<Int>?
+
+    /// Whether the sender embeds DTLS datagrams in its messages.
+    package var isEmbedding: Bool { embeddedDatagramRange != nil || acknowledgementsRange != nil }
+
     /// The unknown attributes that must be understood.
     package internal(set) var unknownAttributes = STUNUnknownAttributes()
 
@@ -164,6 +174,11 @@ extension STUNMessage {
         case STUNAttributeType.iceControlling:
             guard range.count == 8 else { return false }
             role = role ?? .controlling(tieBreaker: bytes.bigEndian64(at: range.lowerBound))
+        case STUNAttributeType.embeddedDatagram:
+            embeddedDatagramRange = embeddedDatagramRange ?? range
+        case STUNAttributeType.acknowledgements:
+            guard range.count % 4 == 0, range.count <= 4 * EmbeddedHandshake.acknowledgementLimit else { return true }
+            acknowledgementsRange = acknowledgementsRange ?? range
         default:
             if STUNAttributeType.requiresComprehension(type) { unknownAttributes.append(type) }
         }
@@ -205,11 +220,11 @@ extension STUNTransactionID {
 }
 
 extension Span<UInt8> {
-    fileprivate func bigEndian16(at offset: Int) -> UInt16 {
+    func bigEndian16(at offset: Int) -> UInt16 {
         UInt16(self[offset]) << 8 | UInt16(self[offset + 1])
     }
 
-    fileprivate func bigEndian32(at offset: Int) -> UInt32 {
+    func bigEndian32(at offset: Int) -> UInt32 {
         UInt32(bigEndian16(at: offset)) << 16 | UInt32(bigEndian16(at: offset + 2))
     }
 
@@ -218,7 +233,7 @@ extension Span<UInt8> {
     }
 }
 
-/// The known attributes (RFC 8489, section 14; RFC 8445, section 16.1).
+/// The known attributes (RFC 8489, section 14; RFC 8445, section 16.1; draft-hancke-webrtc-sped-00).
 enum STUNAttributeType {
     static let mappedAddress: UInt16 = 0x0001
     static let username: UInt16 = 0x0006
@@ -233,6 +248,8 @@ enum STUNAttributeType {
     static let fingerprint: UInt16 = 0x8028
     static let iceControlled: UInt16 = 0x8029
     static let iceControlling: UInt16 = 0x802A
+    static let embeddedDatagram: UInt16 = 0xC070
+    static let acknowledgements: UInt16 = 0xC071
 
     /// Returns whether an unknown attribute of a type must cause an error. Those from 0x8000 on are ignored (RFC 8489,
     /// section 14).

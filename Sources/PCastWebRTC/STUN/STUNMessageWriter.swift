@@ -81,6 +81,14 @@ package struct STUNMessageWriter {
         for index in 0..<attributes.count { store(attributes[index], at: start + index * 2) }
     }
 
+    /// Adds a DTLS datagram, which may be empty, and the acknowledgements of received ones (draft-hancke-webrtc-sped-00).
+    package mutating func addEmbedded(_ datagram: [UInt8], acknowledging checksums: [UInt32]) {
+        let acknowledgements = begin(STUNAttributeType.acknowledgements, length: 4 * checksums.count)
+        for (index, checksum) in checksums.enumerated() { store(checksum, at: acknowledgements + 4 * index) }
+        let start = begin(STUNAttributeType.embeddedDatagram, length: datagram.count)
+        buffer.extracting(start..<start + datagram.count).copyBytes(from: datagram)
+    }
+
     /// Adds MESSAGE-INTEGRITY, if there is a key, and FINGERPRINT. Returns the size of the message in bytes.
     package mutating func finish(key: [UInt8]?) -> Int {
         if let key {
@@ -118,6 +126,12 @@ package struct STUNMessageWriter {
 enum STUNFingerprint {
     private static let mask: UInt32 = 0x5354_554E
 
+    /// Returns the value for the first `count` bytes. Their length field must already include FINGERPRINT.
+    static func value(of bytes: ByteView, count: Int) -> UInt32 { CRC32.value(of: bytes.extracting(0..<count)) ^ mask }
+}
+
+/// The checksum CRC-32 of ITU-T V.42.
+enum CRC32 {
     /// The CRC table for four bits at a time. It fits into one cache line, and messages have only some hundred bytes.
     private static let table: InlineArray<16, UInt32> = {
         var table = InlineArray<16, UInt32>(repeating: 0)
@@ -129,18 +143,18 @@ enum STUNFingerprint {
         return table
     }()
 
-    /// Returns the value for the first `count` bytes. Their length field must already include FINGERPRINT.
-    static func value(of bytes: ByteView, count: Int) -> UInt32 {
+    /// Returns the checksum of the bytes.
+    static func value(of bytes: ByteView) -> UInt32 {
         // The span avoids a copy of the constant table by each subscript.
         let table = Self.table
         let values = table.span
         var remainder: UInt32 = 0xFFFF_FFFF
-        for byte in bytes.extracting(0..<count) {
+        for byte in bytes {
             remainder ^= UInt32(byte)
             remainder = remainder >> 4 ^ values[Int(remainder & 15)]
             remainder = remainder >> 4 ^ values[Int(remainder & 15)]
         }
-        return ~remainder ^ mask
+        return ~remainder
     }
 }
 

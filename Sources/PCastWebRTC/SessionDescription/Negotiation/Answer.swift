@@ -63,6 +63,9 @@ package struct Answer: Sendable {
         // The default of an offer without the attribute is `active` (RFC 4145, section 4.1).
         guard let setup = (remote.setup ?? .active).answer else { throw .unusableSetup }
         self.problems = problems
+        var transport = transport
+        // A lite agent accepts what the client offers. The client uses it only if both sides name it.
+        if transport.isLite { transport.iceOptions += remote.embeddingOptions }
         session = NegotiatedSession(remoteTransport: remote, localSetup: setup, media: accepted.map(\.negotiated))
         description = Self.description(
             of: accepted, to: offer, bundle, origin: SessionOrigin(sessionID: originSessionID), transport: transport,

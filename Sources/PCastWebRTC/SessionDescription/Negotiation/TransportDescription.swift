@@ -63,6 +63,8 @@ public struct RemoteTransport: Sendable {
     public var isLite: Bool
     /// Whether the peer accepts candidates later (RFC 8838).
     public var supportsTrickle: Bool
+    /// The ICE options by which the peer offers to embed DTLS in connectivity checks (draft-hancke-webrtc-sped-00).
+    package var embeddingOptions: [String]
     /// The DTLS role in `a=setup`; nil if missing.
     public var setup: SetupRole?
 
@@ -100,5 +102,6 @@ public struct RemoteTransport: Sendable {
         hasAllCandidates = holder.hasEndOfCandidates
         isLite = description.isICELite
         supportsTrickle = holder.iceOptions.contains("trickle")
+        embeddingOptions = EmbeddedHandshake.options.filter(holder.iceOptions.contains)
     }
 }

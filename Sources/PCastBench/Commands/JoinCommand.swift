@@ -2,6 +2,7 @@ import ArgumentParser
 import PCast
 import PCastCore
 import PCastIO
+import PCastJSON
 import PCastTestSupport
 
 /// `pcast-bench join` measures the time from subscribing to the first frame.
@@ -12,11 +13,17 @@ struct JoinCommand: AsyncParsableCommand {
         discussion: """
             Measured on loopback, and through a proxy that adds a round-trip time of 50 ms. Each is measured with a \
             session that starts in the same round trip, whose values are those of the result, and with an open \
-            session. The joins are spread over time, so that they occur at any moment between two key frames.
+            session. The joins are spread over time, so that they occur at any moment between two key frames. With \
+            --chromium, it also measures Chromium in a network namespace, behind a link with the same round-trip \
+            time: joins by WHEP, with and without DTLS in connectivity checks (SPED), and the time from the \
+            navigation to a watch page to the first frame, by HTTP and by TLS.
             """)
 
     @Option(help: "Number of joins of each measurement.")
     var count = 50
+
+    @Option(help: ArgumentHelp("Number of joins and navigations of Chromium in each measurement.", valueName: "count"))
+    var chromium = 0
 
     @OptionGroup var options: ReportOptions
 
@@ -46,17 +53,80 @@ struct JoinCommand: AsyncParsableCommand {
 
     func validate() throws {
         guard count > 0 else { throw ValidationError("--count must be at least 1.") }
+        guard chromium >= 0 else { throw ValidationError("--chromium must be 0 or more.") }
     }
 
     func run() async throws {
         var report = Report(options)
         let near = try await measureLocal(&report)
         let (far, open) = try await measureRemote(&report)
-        try report.finish(
-            [
-                "joinP50": near.p50, "joinP99": near.p99, "farJoinP50": far.p50, "farJoinP99": far.p99,
-                "farOpenJoinP50": open.p50, "roundTrips": Self.roundTrips(near: near.p50, far: far.p50),
-            ], targets: Self.targets)
+        var values: [(key: String, value: Double?)] = [
+            ("joinP50", near.p50), ("joinP99", near.p99), ("farJoinP50", far.p50), ("farJoinP99", far.p99),
+            ("farOpenJoinP50", open.p50), ("roundTrips", Self.roundTrips(near: near.p50, far: far.p50)),
+        ]
+        var targets = Self.targets
+        if chromium > 0 {
+            values += try await measureChromium(&report)
+            targets += ["pageP95", "securePageP95"].map { Target($0, .atMost(Self.pageLimit)) }
+        }
+        try report.finish(values, targets: targets)
+    }
+
+    /// The time that Chromium may take from a navigation to the first frame, in milliseconds.
+    private static let pageLimit = 600.0
+
+    /// The setting with which Chromium puts DTLS into connectivity checks.
+    private static let embedding = "--flag=--force-fieldtrials=WebRTC-IceHandshakeDtls/Enabled/"
+
+    /// Measures Chromium in the network of a viewer.
+    private func measureChromium(_ report: inout Report) async throws -> [(key: String, value: Double?)] {
+        var values: [(key: String, value: Double?)] = []
+        for isSecure in [false, true] {
+            var options = NetworkTestbed.Options()
+            options.conditions = LinkConditions(delay: .milliseconds(Int64(Self.addedRoundTrip / 2)))
+            options.usesTLS = isSecure
+            let testbed = try await NetworkTestbed(options)
+            defer { testbed.stop() }
+            let (publisher, stream) = try await testbed.publish()
+            defer { publisher.stop() }
+            let origin = isSecure ? NetworkTestbed.secureURI : NetworkTestbed.uri
+            func metrics(_ arguments: [String]) async throws -> JSONObject {
+                let browser = try ChromiumPeer(
+                    "join_chromium.py",
+                    [
+                        origin, "--stream", "\(stream)", "--token", try testbed.viewingToken(stream), "--seconds",
+                        "\(3 * chromium)", "--flag=--ignore-certificate-errors",
+                    ] + arguments, origin: origin, in: testbed.viewersNamespace)
+                defer { browser.stop() }
+                return try await Task.detached { try browser.metrics() }.value
+            }
+            func row(_ name: String, _ times: [Double]) {
+                report.row(
+                    name,
+                    [
+                        "count": Double(times.count), "minimum": times.min(), "p50": Percentile.of(times, 0.5),
+                        "p95": Percentile.of(times, 0.95), "maximum": times.max(),
+                    ])
+            }
+            if !isSecure {
+                let plain = Self.times("joins", of: try await metrics(["--joins", "\(chromium)"]))
+                row("Chromium, WHEP", plain)
+                let embedded = Self.times("joins", of: try await metrics(["--joins", "\(chromium)", Self.embedding]))
+                row("Chromium, WHEP with SPED", embedded)
+                values.append(("whepP50", Percentile.of(plain, 0.5)))
+                values.append(("whepWithSPEDP50", Percentile.of(embedded, 0.5)))
+            }
+            let pages = Self.times("loads", of: try await metrics(["--loads", "\(chromium)"]))
+            row(isSecure ? "Chromium, page by TLS" : "Chromium, page", pages)
+            values.append((isSecure ? "securePageP95" : "pageP95", Percentile.of(pages, 0.95)))
+        }
+        return values
+    }
+
+    /// Returns times in milliseconds from the results of the browser.
+    private static func times(_ name: String, of metrics: JSONObject) -> [Double] {
+        guard case .array(let values)? = metrics[name] else { return [] }
+        return values.compactMap(\.number)
     }
 
     /// Returns the number of round trips of a join: the time that it takes longer at a distance, divided by the added

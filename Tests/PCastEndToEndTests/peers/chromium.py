@@ -150,9 +150,10 @@ class Chromium:
         if listener and "method" in event:  # otherwise it is the response to a command sent by `tell`
             listener(event["method"], event["params"])
 
-    def page(self, *scripts):
-        """Opens an empty page, in which `scripts` run before those of each document."""
-        target = self.command("Target.createTarget", url="about:blank")["targetId"]
+    def page(self, *scripts, context=None):
+        """Opens an empty page, in which `scripts` run before those of each document, in a browser context."""
+        place = {"browserContextId": context} if context else {}
+        target = self.command("Target.createTarget", url="about:blank", **place)["targetId"]
         session = self.command("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         page = Page(self, session)
         self._listeners[session] = page.take

@@ -33,8 +33,7 @@ import Testing
             var configuration = PlatformConfiguration(
                 host: "127.0.0.1", port: 0, rtcPort: 0,
                 applications: [TestPlatform.application, TestPlatform.otherApplication], tlsPort: isSecure ? 0 : nil)
-            configuration.metricsCacheTime = .zero
-            configuration.setupTimeout = TestPlatform.ample
+            TestPlatform.disableTimeouts(&configuration)
             let platform = Platform(
                 configuration, authentication: authentication, metrics: metrics, logger: logger)
             let router = Router(context: PlatformRequestContext.self)

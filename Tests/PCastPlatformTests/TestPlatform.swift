@@ -75,8 +75,9 @@ struct TestPlatform: Sendable {
     /// This is longer than any test takes.
     static let ample = TimeSpan.seconds(3_600)
 
-    /// Sets the timeouts that a delayed client or task must not reach, and disables the cache of metrics.
-    private static func disableTimeouts(_ configuration: inout PlatformConfiguration) {
+    /// Sets the timeouts that a delayed client or task must not reach, and disables the cache of metrics. Each new timeout
+    /// of the configuration belongs here.
+    static func disableTimeouts(_ configuration: inout PlatformConfiguration) {
         configuration.metricsCacheTime = .zero
         (configuration.setupTimeout, configuration.sessionTimeout) = (ample, ample.duration)
         (configuration.reconnectGrace, configuration.consumerTimeout) = (ample.duration, ample)
@@ -85,7 +86,11 @@ struct TestPlatform: Sendable {
         configuration.signalingTimeouts.silence = ample
         configuration.signalingTimeouts.authentication = ample
         configuration.signalingTimeouts.closing = ample
-        configuration.storage.callbackTimeout = ample
+        (configuration.storage.callbackTimeout, configuration.storage.writeTimeout) = (ample, ample)
+        (configuration.rtmp.setupTimeout, configuration.rtmp.silenceTimeout) = (ample.duration, ample.duration)
+        // A delayed publisher does not lose its key to another one.
+        configuration.rtmp.replacementTime = ample.duration
+        configuration.srt.silenceTimeout = ample.duration
         configuration.rooms.memberTimeout = ample.duration
         configuration.edges.timeLimits.response = ample.duration
         (configuration.edges.timeLimits.ready, configuration.edges.timeLimits.setup) = (ample, ample)

@@ -14,7 +14,7 @@ struct TestServer: Sendable {
 
     /// Runs `body` with a server that has stopped when this returns.
     static func run(
-        gate: (any ConnectionFilter)? = nil, firstRequestTimeout: TimeSpan = .seconds(10),
+        gate: (any ConnectionFilter)? = nil, firstRequestTimeout: TimeSpan = .seconds(600),
         webSocket: @escaping @Sendable (WebSocketConnection) async throws -> Void = echo,
         _ body: (TestServer) async throws -> Void
     ) async throws {

@@ -68,6 +68,8 @@ public struct PlatformDiagnosis: Sendable {
     /// The number of open files that a platform needs beside those of its clients.
     private static let reservedDescriptors: UInt64 = 256
 
+    /// The time in which a platform that is running responds.
+    package var responseTime = Duration.seconds(3)
     private let configuration: PlatformConfiguration
     private let interfaces: [LocalAddress]
 
@@ -106,7 +108,7 @@ public struct PlatformDiagnosis: Sendable {
     /// Returns whether a platform responds at the address of the configuration.
     private func isPlatformRunning() async -> Bool {
         guard configuration.port != 0 else { return false }
-        guard let response = try? await HTTPRequests.send("GET", "\(uri)/healthz", within: .seconds(3)) else {
+        guard let response = try? await HTTPRequests.send("GET", "\(uri)/healthz", within: responseTime) else {
             return false
         }
         return response.status == 200 && String(decoding: response.body, as: UTF8.self).contains(#""status""#)

@@ -95,9 +95,9 @@ final class IngestPublisher: Sendable {
         state = Mutex(State(ingest: RTMPIngest(clock: MonotonicClock.reference()), lastReceived: now))
     }
 
-    /// Returns whether the publisher has sent nothing for `RTMPConfiguration.silence`.
+    /// Returns whether the publisher has sent nothing for `RTMPConfiguration.replacementTime`.
     func isSilent(at now: Instant) -> Bool {
-        state.withLock { now - $0.lastReceived >= TimeSpan(RTMPConfiguration.silence) }
+        state.withLock { now - $0.lastReceived >= service.replacementTime }
     }
 
     /// The address of the client, for the log.

@@ -11,6 +11,8 @@ final class IngestService: Sendable {
     let access: IngestAccess
     /// See `RTMPConfiguration.takesOver`.
     private let takesOver: Bool
+    /// See `RTMPConfiguration.replacementTime`.
+    let replacementTime: TimeSpan
     /// The program that transcodes AAC; nil for none.
     let transcoder: AudioTranscodingConfiguration?
     let logger: Logger
@@ -26,6 +28,7 @@ final class IngestService: Sendable {
         self.directory = directory
         self.access = access
         takesOver = configuration.takesOver
+        replacementTime = TimeSpan(configuration.replacementTime)
         transcoder = configuration.transcoder
         self.logger = logger
     }

@@ -12,6 +12,13 @@ public struct RTMPConfiguration: Hashable, Sendable {
     /// The program that transcodes AAC to Opus; nil to leave out the audio of publishers that send AAC.
     public var transcoder: AudioTranscodingConfiguration?
 
+    /// The time without data after which a publisher gives its key to another one; ``silence`` by default.
+    package var replacementTime = silence
+    /// The time in which a client must publish after it has connected.
+    package var setupTimeout = Duration.seconds(15)
+    /// The time without data after which the connection of a publisher is closed.
+    package var silenceTimeout = Duration.seconds(30)
+
     /// The time without data after which another publisher with the same key is accepted in any case.
     public static let silence = Duration.seconds(5)
     /// The registered port for RTMP (IANA “macromedia-fcs”).

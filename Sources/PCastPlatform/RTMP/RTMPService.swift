@@ -35,10 +35,10 @@ final class RTMPService: Service {
     func open(
         _ configuration: RTMPConfiguration, host: String, certificate: TLSCertificate?, limiter: RequestLimiter
     ) async throws(PlatformError) -> RTMPListening {
-        let port = try await open(configuration.port, .rtmpPort, host: host, certificate: nil, limiter)
+        let port = try await open(configuration.port, .rtmpPort, configuration, host: host, certificate: nil, limiter)
         do throws(PlatformError) {
             let tlsPort = try await open(
-                configuration.tlsPort, .rtmpsPort, host: host, certificate: certificate, limiter)
+                configuration.tlsPort, .rtmpsPort, configuration, host: host, certificate: certificate, limiter)
             return RTMPListening(port: port, tlsPort: tlsPort)
         } catch {
             await stop()
@@ -47,12 +47,16 @@ final class RTMPService: Service {
     }
 
     private func open(
-        _ port: Int?, _ setting: PlatformSetting, host: String, certificate: TLSCertificate?, _ limiter: RequestLimiter
+        _ port: Int?, _ setting: PlatformSetting, _ configuration: RTMPConfiguration, host: String,
+        certificate: TLSCertificate?, _ limiter: RequestLimiter
     ) async throws(PlatformError) -> Int? {
         guard let port else { return nil }
+        var options = RTMPListener.Options(host: host, port: port, certificate: certificate)
+        options.session.setupTimeout = TimeSpan(configuration.setupTimeout)
+        options.session.silenceTimeout = TimeSpan(configuration.silenceTimeout)
         do {
             let listener = try await RTMPListener(
-                .init(host: host, port: port, certificate: certificate),
+                options,
                 gate: PlatformConnectionFilter(limiter: limiter), clock: { MonotonicClock.now() },
                 onConnection: { [self] connection in
                     let client = RTMPClient(connection, of: self)

@@ -79,7 +79,9 @@ struct PlatformRecords: Sendable {
             schedule: RetrySchedule(waits: configuration.notificationWaits.map { TimeSpan($0) }),
             statistics: statistics, tracer: tracer, logger: logger)
         self.webhooks = webhooks
-        writeQueue = DatabaseWriteQueue(records, logger: logger) { webhooks.wake() }
+        writeQueue = DatabaseWriteQueue(records, logger: logger, timeout: configuration.writeTimeout.duration) {
+            webhooks.wake()
+        }
     }
 
     /// Returns the applications whose tokens are valid: the configured ones, otherwise those in the database, otherwise

@@ -16,6 +16,8 @@ public struct StorageConfiguration: Sendable {
     public var notificationWaits: [Duration]
     /// The time after which a callback's response is considered missing.
     package var callbackTimeout = TimeSpan.seconds(15)
+    /// The maximum time for which a request waits until its change is in the database.
+    package var writeTimeout = TimeSpan.seconds(3)
     /// The application to use if none is configured and the database has none.
     public var fallback: PlatformConfiguration.Application?
 

@@ -32,6 +32,9 @@ public struct SRTConfiguration: Hashable, Sendable {
         case opus
     }
 
+    /// The time without media after which the connection of a publisher is closed.
+    package var silenceTimeout = Duration.seconds(30)
+
     /// The number of bytes that a passphrase may have.
     public static let passphraseSizes = 10...79
 
@@ -64,9 +67,10 @@ final class SRTService: Service {
         guard let port = configuration.port else { return nil }
         await ingest.access.loadKeys()
         do throws(SRTListenerError) {
-            let options = SRTListener.Options(
+            var options = SRTListener.Options(
                 address: TransportAddress(ip: address, port: UInt16(clamping: port)), latency: configuration.latency,
                 passphrase: configuration.passphrase)
+            options.silenceTimeout = TimeSpan(configuration.silenceTimeout)
             let opened = try SRTListener(
                 options, decide: { [self] streamID, address in rejection(of: streamID, address) },
                 onConnection: { [self] connection in handler(of: connection) })

@@ -42,7 +42,10 @@ struct EdgeFailoverTests {
     private static func run(
         _ origins: TestOrigins, _ body: ([TestPlatform], _ edge: TestPlatform) async throws -> Void
     ) async throws {
-        let declared = try StreamDeclarations([StreamDeclaration(name: "show")])
+        var declaration = StreamDeclaration(name: "show")
+        // The name does not close while its publisher is off.
+        declaration.closeAfter = .seconds(3_600)
+        let declared = try StreamDeclarations([declaration])
         let configure = { (configuration: inout PlatformConfiguration) in
             configuration.edges.secret = secret
             configuration.streams = declared

@@ -227,6 +227,13 @@ private final class SRTEncoder: Sendable {
         let socket = srt_create_socket()
         let text = Array(id.utf8)
         srt_setsockflag(socket, SRTO_STREAMID, text, Int32(text.count))
+        // A delayed thread of either side neither ends the connection nor drops packets.
+        var timeout: Int32 = 120_000
+        for option in [SRTO_CONNTIMEO, SRTO_PEERIDLETIMEO] {
+            srt_setsockflag(socket, option, &timeout, Int32(MemoryLayout<Int32>.size))
+        }
+        var dropsLatePackets = false
+        srt_setsockflag(socket, SRTO_TLPKTDROP, &dropsLatePackets, Int32(MemoryLayout<Bool>.size))
         if let passphrase {
             let secret = Array(passphrase.utf8)
             srt_setsockflag(socket, SRTO_PASSPHRASE, secret, Int32(secret.count))

@@ -107,7 +107,7 @@ import Testing
 
     @Test(
         "look-ups of hosts that block count towards the limit of jobs, and further requests are answered meanwhile",
-        .timeLimit(.minutes(1)))
+        .timeLimit(.minutes(5)))
     func blockedLookUps() async throws {
         let router = try mediaRouter()
         defer { router.stop() }

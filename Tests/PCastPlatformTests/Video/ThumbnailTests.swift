@@ -9,13 +9,16 @@ import Testing
 
 /// Still images of packaged streams. The programs of these tests are the system's; `pcast thumbnail` is tested with a
 /// platform.
-@Suite("Thumbnails", .timeLimit(.minutes(1))) struct ThumbnailTests {
+@Suite("Thumbnails", .timeLimit(.minutes(5))) struct ThumbnailTests {
     private static let now = Instant(nanoseconds: 1_000_000_000)
 
     /// Returns the configuration of a shell command.
     private static func shell(_ command: String) -> ThumbnailConfiguration {
         ThumbnailConfiguration(program: "/bin/sh", arguments: ["-c", command])
     }
+
+    /// This is longer than any program of these tests takes.
+    private static let ample = Duration.seconds(600)
 
     private static func live(layers: Int = 1) throws -> PackagedRun {
         var run = try PackagedRun(layers: layers)
@@ -26,7 +29,8 @@ import Testing
     @Test("the program receives the last key frame of the largest layer with its parameter sets")
     func keyFrame() async throws {
         let run = try Self.live(layers: 3)
-        let service = ThumbnailService(ThumbnailConfiguration(program: "/bin/cat", arguments: []))
+        let service = ThumbnailService(
+            ThumbnailConfiguration(program: "/bin/cat", arguments: []), timeout: Self.ample)
         let bytes = Array(buffer: try await service.thumbnail(of: run.stream, at: Self.now))
         #expect(bytes == run.stream.lastKeyFrame)
         // A higher layer has more filler data.
@@ -40,7 +44,8 @@ import Testing
         let file = FileManager.default.temporaryDirectory.appendingPathComponent("pcast-\(UUID().uuidString)").path
         defer { try? FileManager.default.removeItem(atPath: file) }
         let stream = try Self.live().stream
-        let service = ThumbnailService(Self.shell("cat >/dev/null; echo made >>\(file); wc -l <\(file)"))
+        let service = ThumbnailService(
+            Self.shell("cat >/dev/null; echo made >>\(file); wc -l <\(file)"), timeout: Self.ample)
         @Sendable func image(after span: TimeSpan) async throws -> String {
             String(buffer: try await service.thumbnail(of: stream, at: Self.now + span))
         }

@@ -61,7 +61,8 @@ struct VideoServer: Sendable {
         routes.add(middleware: RequestLimitMiddleware(limiter: platform.limiter, logger: logger))
         let video = VideoRoutes(
             packaging: platform.packaging, directory: platform.directory, authenticator: platform.authenticator,
-            limiter: platform.limiter, logger: logger, thumbnails: ThumbnailService(thumbnails))
+            limiter: platform.limiter, logger: logger,
+            thumbnails: ThumbnailService(thumbnails, timeout: .seconds(600)))
         video.addRoutes(to: routes)
         var security: WebServer.Security?
         if isSecure { security = try Self.security() }

@@ -278,13 +278,19 @@ actor EdgeService {
         case .close(let stream): await directory.end(stream, reason: .ended, description: "")
         case .end(let reason):
             logger.info("a pulled stream has no origin any more", metadata: ["stream": "\(id)"])
-            await directory.end(id, reason: reason, description: "")
-            await forget(id)
+            await end(id, reason)
         case .release:
             logger.info("a pulled stream has no viewers", metadata: ["stream": "\(id)"])
-            await directory.end(id, reason: .ended, description: "")
-            await forget(id)
+            await end(id, .ended)
         }
+    }
+
+    /// Ends a pulled stream.
+    private func end(_ id: StreamID, _ reason: StreamEndedReason) async {
+        let peer = pulled[id]?.session.peer
+        await directory.end(id, reason: reason, description: "")
+        // The stream may have been pulled again meanwhile.
+        if pulled[id]?.session.peer == peer { await forget(id) }
     }
 
     /// Closes the links of a stream that has ended.

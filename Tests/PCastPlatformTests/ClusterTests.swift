@@ -14,8 +14,13 @@ struct ClusterTests {
             let draining: Bool
         }
 
+        struct Stream: Decodable {
+            let streamId: String
+        }
+
         let connected: Bool
         let nodes: [Node]
+        let streams: [Stream]
     }
 
     /// Runs two platforms that share a directory in memory. `nodeSecrets` are those with which they pull streams; without
@@ -65,11 +70,12 @@ struct ClusterTests {
     func edge() async throws {
         try await Self.run { first, second in
             let stream = try await first.publish().stream
-            // The other node pulls the stream as soon as the directory has its origin, also after earlier requests failed.
-            let hasJoined = try await eventually {
-                try await second.post("/whep/\(stream)", try Offers.viewer()).status == 201
+            // A node that learns of the stream while it answers a request redirects the viewer to the origin instead.
+            let isKnown = try await eventually {
+                try await Self.nodes(of: second).streams.contains { $0.streamId == stream }
             }
-            #expect(hasJoined)
+            try #require(isKnown)
+            #expect(try await second.post("/whep/\(stream)", try Offers.viewer()).status == 201)
             #expect(await second.platform.streams().map(\.id) == [StreamID(stream)])
             #expect(await second.platform.streams().first?.viewers == 1)
             // The pulling node is no viewer.

@@ -193,6 +193,8 @@ import Testing
             let location = try #require(viewer.header("Location"))
             #expect(try await platform.send("DELETE", publisher).status == 200)
             #expect(try await platform.reaches("pcast_viewers", 0))
+            // The resource is removed after the viewer.
+            #expect(try await eventually { try await platform.send("GET", location).status == 404 })
             #expect(try await platform.send("DELETE", location).status == 404)
         }
     }

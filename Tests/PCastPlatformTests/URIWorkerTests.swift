@@ -191,6 +191,13 @@ struct URIWorkerTests {
         }
     }
 
+    /// Returns the credential that a worker has written to its error output, which is read independently of the other one.
+    private static func credential(in log: LogRecord) async throws -> String {
+        let find = { log.lines.lazy.compactMap { $0.firstMatch(of: /work-[0-9a-z]{26}/)?.output }.first }
+        _ = try await eventually { find() != nil }
+        return String(try #require(find()))
+    }
+
     @Test("a worker's credential is not on its command line, and is valid for its stream only")
     func credential() async throws {
         // The worker prints the order that it got, which the platform's log never does.
@@ -203,22 +210,21 @@ struct URIWorkerTests {
                 let request = Self.request(
                     try Self.token(["publish-uri"]), "srt://0.0.0.0:9001?mode=listener")
                 let stream = try #require(try await client.setUp(request))
-                let credential = try #require(log.lines.joined(separator: "\n").firstMatch(of: /work-[0-9a-z]{26}/))
-                    .output
+                let credential = try await Self.credential(in: log)
                 try await ProtocolClient.run(platform) { worker in
-                    let session = try await worker.authenticate(String(credential))
+                    let session = try await worker.authenticate(credential)
                     #expect(session != nil)
-                    #expect(try await worker.ask(Requests.view(String(credential))) == .unauthorized)
+                    #expect(try await worker.ask(Requests.view(credential)) == .unauthorized)
                     #expect(
-                        try await worker.ask(Self.request(String(credential), "http://127.0.0.1:1/")) == .unauthorized)
-                    #expect(try await worker.setUp(Requests.publish(String(credential))) == stream)
-                    #expect(try await worker.ask(Requests.publish(String(credential))) == .conflict)
+                        try await worker.ask(Self.request(credential, "http://127.0.0.1:1/")) == .unauthorized)
+                    #expect(try await worker.setUp(Requests.publish(credential)) == stream)
+                    #expect(try await worker.ask(Requests.publish(credential)) == .conflict)
                     #expect(try await client.ask(Requests.destroy(stream, reason: "done")) == .ok)
                     #expect(try await worker.reason(stream) == "done")
                 }
                 #expect(try await client.reason(stream) == "done")
                 try await ProtocolClient.run(platform) { other in
-                    let session = try await other.authenticate(String(credential))
+                    let session = try await other.authenticate(credential)
                     #expect(session == nil)
                 }
             }
@@ -243,8 +249,7 @@ struct URIWorkerTests {
                 try #require(try await client.authenticate(token) != nil)
                 let request = Self.request(try Self.token(["publish-uri"]), "srt://0.0.0.0:9001?mode=listener")
                 let stream = try #require(try await client.setUp(request))
-                let credential = String(
-                    try #require(log.lines.joined(separator: "\n").firstMatch(of: /work-[0-9a-z]{26}/)).output)
+                let credential = try await Self.credential(in: log)
                 try await ProtocolClient.run(platform) { worker in
                     let session = try await worker.authenticate(credential)
                     #expect(session != nil, "a session of the job does not count for this address")

@@ -95,6 +95,8 @@ struct NamedStreamTests {
             #expect(try await eventually { try await name("show", platform)?.viewers == 1 })
             try await first.close()
             #expect(try await becomes("missing", "show", platform))
+            // The media of a delayed publisher is missing before the publisher has left.
+            #expect(try await eventually { try await name("show", platform)?.publishers.isEmpty == true })
             #expect(try await platform.send("GET", session).status == 204)
             let second = try await publish(try Self.token("show"), to: port)
             #expect(try await becomes("live", "show", platform))
@@ -202,7 +204,7 @@ struct NamedStreamTests {
     func restart() async throws {
         try await withTemporaryDirectory { directory in
             let keeping: @Sendable (inout PlatformConfiguration) -> Void = { configuration in
-                configuration.storage = StorageConfiguration(directory: directory)
+                configuration.storage.directory = directory
             }
             try await run([Self.declaration("fixed")], keeping) { platform, _ async throws in
                 let body = #"{"fallback":"fixed","standby":true,"closeAfter":2.5}"#
@@ -242,7 +244,7 @@ struct NamedStreamTests {
             let data: Content
         }
         try await Backend.run { backend, backendPort in
-            try await run([Self.declaration("show") { $0.closeAfter = .zero }]) { configuration in
+            try await run([Self.declaration("show") { $0.closeAfter = .seconds(5) }]) { configuration in
                 configuration.storage.webhookAllowedNetworks = [IPNetwork("127.0.0.0/8")].compactMap(\.self)
             } _: { platform, port in
                 let registered = try await platform.ask(

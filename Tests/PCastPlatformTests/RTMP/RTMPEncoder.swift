@@ -97,6 +97,12 @@ final class RTMPEncoder: Sendable {
 
     // MARK: Receiving
 
+    /// Waits until the platform has accepted or rejected the publisher. Returns whether it has accepted it.
+    func isAccepted() async throws -> Bool {
+        _ = try await eventually { self.hasReceived("NetStream.Publish.Start") || self.isClosed }
+        return hasReceived("NetStream.Publish.Start")
+    }
+
     var isClosed: Bool { collector.state.withLock { $0.isClosed } }
 
     /// Returns whether a text is in the bytes that were received.

@@ -345,7 +345,7 @@ import Testing
                     var message = ChatSendMessageToRoom()
                     message.roomID = id
                     message.chatMessage.message = "x"
-                    let statuses = try await second.statuses(.sendMessageToRoom(message), count: 100)
+                    let statuses = try await second.statuses(.sendMessageToRoom(message))
                     #expect(statuses == ["ok", "rate-limited"])
                 }
             }
@@ -358,7 +358,7 @@ import Testing
                 let session = try #require(try await client.authenticate())
                 let joined = try await client.join("demo", role: .participant)
                 let stale = Rooms.update(session, in: joined.room.roomID, role: .audience, lastUpdate: 1)
-                let statuses = try await client.statuses(stale, count: 250)
+                let statuses = try await client.statuses(stale)
                 #expect(statuses == ["conflict", "rate-limited"])
                 try await ProtocolClient.run(platform) { other async throws in
                     _ = try await other.authenticate()
@@ -516,16 +516,17 @@ extension ProtocolClient {
         return response.statusText
     }
 
-    /// Sends a request many times, some at once, and returns the statuses.
-    func statuses(_ request: SignalingRequest, count: Int) async throws -> Set<String> {
+    /// Sends a request again and again, many at once, until one is rate-limited. Returns the statuses.
+    func statuses(_ request: SignalingRequest) async throws -> Set<String> {
         var statuses: Set<String> = []
-        for _ in 0..<(count / 50) {
+        _ = try await eventually {
             var ids: [SignalingRequestID] = []
             for _ in 0..<50 { ids += try await send(request) }
             for id in ids {
                 guard let response = try await answer(id)?.get() else { throw NoResponse() }
                 statuses.insert(response.statusText)
             }
+            return statuses.contains("rate-limited")
         }
         return statuses
     }

@@ -1,4 +1,4 @@
-import Dispatch
+package import Dispatch
 import Foundation
 import PCastIO
 import PCastOverlay
@@ -19,17 +19,24 @@ public final class OverlayBridge: Sendable {
         let files: OverlayFiles
     }
 
-    /// The timeout for a page to receive the last messages and the close.
-    private static let timeout = DispatchTimeInterval.seconds(5)
-
     private let host: String
     private let port: Int
     private let entries: [String: OverlayEntry]
+    /// The timeout for a page to receive the last messages and the close.
+    private let closingTime: DispatchTimeInterval
 
     /// Creates a server for overlays with different programs; of equal programs the last one counts. `folder` contains
     /// the documents; nil for the example. `host` is an address of this host. `port` is 0 for any free port.
-    public init(_ overlays: [Overlay], folder: String? = nil, host: String = "127.0.0.1", port: Int = 0) {
-        (self.host, self.port) = (host, port)
+    public convenience init(_ overlays: [Overlay], folder: String? = nil, host: String = "127.0.0.1", port: Int = 0) {
+        self.init(overlays, folder: folder, host: host, port: port, closingTime: .seconds(5))
+    }
+
+    /// Creates a server with the timeout for a page to receive the last messages and the close.
+    package init(
+        _ overlays: [Overlay], folder: String?, host: String = "127.0.0.1", port: Int = 0,
+        closingTime: DispatchTimeInterval
+    ) {
+        (self.host, self.port, self.closingTime) = (host, port, closingTime)
         let files = OverlayFiles(folder: folder)
         entries = Dictionary(overlays.map { ($0.program, OverlayEntry(overlay: $0, files: files)) }) { _, last in last }
     }
@@ -136,11 +143,11 @@ public final class OverlayBridge: Sendable {
     /// Connects a page to its overlay until either end closes.
     private func attach(_ connection: WebSocketConnection, to overlay: Overlay, isController: Bool) async throws {
         let (wakes, waking) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        let id = overlay.openPage(isController: isController) { [weak overlay] id in
+        let id = overlay.openPage(isController: isController) { [weak overlay, closingTime] id in
             waking.yield()
             guard overlay?.isClosing(id) == true else { return }
             // A page that does not read would not receive the close frame either.
-            DispatchQueue.global().asyncAfter(deadline: .now() + Self.timeout) { connection.cut() }
+            DispatchQueue.global().asyncAfter(deadline: .now() + closingTime) { connection.cut() }
         }
         await withTaskGroup { group in
             group.addTask {
@@ -196,7 +203,7 @@ public final class OverlayBridge: Sendable {
     /// Rejects a page with a close frame, and waits for the page's close frame, so that the page receives the reason.
     private func refuse(_ connection: WebSocketConnection, _ closing: OverlayClosing) async {
         await Self.close(connection, closing)
-        DispatchQueue.global().asyncAfter(deadline: .now() + Self.timeout) { connection.cut() }
+        DispatchQueue.global().asyncAfter(deadline: .now() + closingTime) { connection.cut() }
         try? await connection.forEachMessage { _ in
         } admitsControl: {
             false

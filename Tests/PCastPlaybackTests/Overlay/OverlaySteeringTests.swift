@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 import PCastCore
 import PCastJSON
@@ -176,10 +177,13 @@ final class ServedOverlay: Sendable {
     private let bridge: OverlayBridge
     private let serving: Task<Void, any Error>
 
-    init(folder: String? = nil) async throws {
+    /// Creates an overlay that is not destroyed although its pages give no signs of life, as long as a test may take.
+    init(folder: String? = nil, closingTime: DispatchTimeInterval = .seconds(5)) async throws {
         player = Player(pipelines.factory)
-        overlay = try Overlay(program: "final", player: PlayerOverlayPlugin(player), center: center)
-        let bridge = OverlayBridge([overlay], folder: folder)
+        overlay = try Overlay(
+            program: "final", player: PlayerOverlayPlugin(player),
+            configuration: .init(warning: .seconds(3_600), fatal: nil), center: center)
+        let bridge = OverlayBridge([overlay], folder: folder, closingTime: closingTime)
         self.bridge = bridge
         let (ports, opening) = AsyncStream.makeStream(of: Int.self)
         serving = Task { try await bridge.run { opening.yield($0) } }

@@ -107,12 +107,17 @@ private struct InterruptedStream: Sendable {
 extension TestOrigin {
     /// Waits until a number of further requests of a path has arrived.
     fileprivate func awaitRequests(of path: String, after count: Int) async {
-        while requests.count(where: { $0 == path }) <= count, !Task.isCancelled { await Task.yield() }
+        while requests.count(where: { $0 == path }) <= count, !Task.isCancelled { await Self.pause() }
     }
 }
 
 @Suite("Absent media in HTTP Live Streaming", .enabled(if: Program.hasFFmpeg))
 struct HLSGapTests {
+    /// Returns the content of a server that is not given up while a busy machine delays it.
+    private static func content(of origin: TestOrigin, _ path: String) -> HLSContent {
+        HLSContent(origin.uri(path), configuration: .init(timeout: .seconds(600)))
+    }
+
     /// Makes one part after the other, each when the player has requested the playlist with it.
     private static func produce(_ count: Int, _ window: LiveWindow, _ origin: TestOrigin) async {
         while window.current.parts < count, !Task.isCancelled {
@@ -135,7 +140,7 @@ struct HLSGapTests {
             window.change { $0.isOver = true }
             origin.stop()
         }
-        let content = ThreadContent(HLSContent(origin.uri("/live.m3u8")))
+        let content = ThreadContent(Self.content(of: origin, "/live.m3u8"))
         defer { content.close() }
         _ = try await content.open()
         async let reading = content.readItems()
@@ -167,7 +172,7 @@ struct HLSGapTests {
             window.change { $0.isOver = true }
             origin.stop()
         }
-        let content = ThreadContent(HLSContent(origin.uri("/live.m3u8")))
+        let content = ThreadContent(Self.content(of: origin, "/live.m3u8"))
         defer { content.close() }
         _ = try await content.open()
         let count = origin.requests.count
@@ -200,7 +205,7 @@ struct HLSGapTests {
             window.change { $0.isOver = true }
             origin.stop()
         }
-        let content = ThreadContent(HLSContent(origin.uri("/live.m3u8")))
+        let content = ThreadContent(Self.content(of: origin, "/live.m3u8"))
         defer { content.close() }
         _ = try await content.open()
         async let reading = content.readItems()
@@ -247,7 +252,7 @@ struct HLSGapTests {
             window.change { $0.isOver = true }
             origin.stop()
         }
-        let content = ThreadContent(HLSContent(origin.uri("/live.m3u8")))
+        let content = ThreadContent(Self.content(of: origin, "/live.m3u8"))
         defer { content.close() }
         _ = try await content.open()
         async let reading = content.readItems()
@@ -284,7 +289,7 @@ struct HLSGapTests {
             return .text(text + (state.isOver ? "#EXT-X-ENDLIST\n" : ""))
         }
         defer { origin.stop() }
-        let content = ThreadContent(HLSContent(origin.uri("/main.m3u8")))
+        let content = ThreadContent(Self.content(of: origin, "/main.m3u8"))
         defer { content.close() }
         _ = try await content.open()
         var stamps = [try #require(try await content.readStamp()).counter]

@@ -46,7 +46,7 @@ struct HLSLadderTests {
         defer { content.close() }
         _ = try await content.open()
         #expect(try await content.readItems(to: .milliseconds(3_500)).stamps.count == 36)
-        while !ladder.asked("low", of: origin).contains(1), !Task.isCancelled { await Task.yield() }
+        while !ladder.asked("low", of: origin).contains(1), !Task.isCancelled { await TestOrigin.pause() }
         #expect(try await content.readItems().stamps.last == ladder.film.count - 1)
         #expect(ladder.asked("high", of: origin).contains(1))
     }

@@ -106,6 +106,10 @@ final class TestOrigin: Sendable {
         try self.init(serving: folder)
     }
 
+    /// Pauses between two looks at a condition, because a busy loop would leave no time to the threads that fulfil it. Only
+    /// the condition ends the wait.
+    static func pause() async { try? await ContinuousClock().sleep(for: .milliseconds(2)) }
+
     func uri(_ path: String) -> String { "http://127.0.0.1:\(port)\(path)" }
 
     /// The requested paths in order of arrival.

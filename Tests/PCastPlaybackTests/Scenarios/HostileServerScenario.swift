@@ -102,7 +102,7 @@ extension RealTimePlayback {
                     Issue.record("\(name) is played")
                     continue
                 }
-                while errors.withLock({ $0.isEmpty }), !Task.isCancelled { await Task.yield() }
+                while errors.withLock({ $0.isEmpty }), !Task.isCancelled { await TestOrigin.pause() }
                 following.cancel()
                 let found = errors.withLock { $0 }
                 #expect(found.count == 1 && found.first.map { Self.outcome($0, outcome) } == true, "\(name): \(found)")

@@ -75,8 +75,8 @@ struct StreamTests {
 
     @Test("a rejected connection is reported")
     func refused() async throws {
-        let loop = try EventLoop.echo("127.0.0.1:0")
-        // UDP uses this port, so nothing listens on it over TCP.
+        // UDP uses this port, and the kernel gives it to no socket that asks for any, so nothing listens on it over TCP.
+        let loop = try EventLoop.echoAtOwnPort()
         await #expect(throws: IOError.connectFailed(loop.boundAddresses[0], errno: 111)) {
             try await loop.connect(to: loop.boundAddresses[0])
         }

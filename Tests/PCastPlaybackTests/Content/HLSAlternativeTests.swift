@@ -18,12 +18,6 @@ struct HLSAlternativeTests {
         return (ladder, origin)
     }
 
-    /// Returns the presentation. A busy machine does not reach the timeout, after which a request is repeated and an
-    /// alternative is played.
-    private static func content(of origin: TestOrigin) -> HLSContent {
-        HLSContent(origin.uri("/main.m3u8"), configuration: .init(timeout: .seconds(600)))
-    }
-
     /// The paths that were requested more than once.
     private static func repeated(_ origin: TestOrigin) -> [String] {
         Dictionary(grouping: origin.requests, by: \.self).filter { $0.value.count > 1 }.keys.sorted()
@@ -37,7 +31,7 @@ struct HLSAlternativeTests {
             gone.hasSuffix("*") ? name.hasPrefix(gone.dropLast()) && name.count > gone.count - 1 : name == gone
         }
         defer { origin.stop() }
-        let content = ThreadContent(Self.content(of: origin))
+        let content = ThreadContent(origin.content("/main.m3u8"))
         defer { content.close() }
         _ = try await content.open()
         #expect(try await content.readItems().stamps == Array(0..<ladder.film.count))
@@ -52,7 +46,7 @@ struct HLSAlternativeTests {
         let names = gone.split(separator: "|").map { $0.filter { $0 != "." } }
         let (_, origin) = try Self.ladder { names.contains($0) }
         defer { origin.stop() }
-        let content = ThreadContent(HLSContent(origin.uri("/main.m3u8")))
+        let content = ThreadContent(origin.content("/main.m3u8"))
         defer { content.close() }
         let failure = await content.failure()
         let addresses = names.map { origin.uri("/\($0).\(ending)") }
@@ -77,7 +71,7 @@ struct HLSAlternativeTests {
             request.path == gone ? nil : (try? folder.read(String(request.path.dropFirst()))).map { .init(body: $0) }
         }
         defer { origin.stop() }
-        let content = ThreadContent(HLSContent(origin.uri("/main.m3u8")))
+        let content = ThreadContent(origin.content("/main.m3u8"))
         defer { content.close() }
         #expect(await content.failure() == .refused(origin.uri(gone), status: 404))
         #expect(origin.requests.filter { $0 == gone }.count == 1, "it is not requested again")
@@ -100,7 +94,7 @@ struct HLSAlternativeTests {
         try folder.write(text.replacing(line, with: both), to: "main.m3u8")
         let origin = try TestOrigin(serving: folder)
         defer { origin.stop() }
-        let content = ThreadContent(HLSContent(origin.uri("/main.m3u8")))
+        let content = ThreadContent(origin.content("/main.m3u8"))
         defer { content.close() }
         _ = try await content.open()
         // The second key replaces the first one or is listed with it. Both are played.
@@ -132,7 +126,7 @@ struct HLSAlternativeTests {
             """, to: "main.m3u8")
         let origin = try TestOrigin(serving: folder)
         defer { origin.stop() }
-        let content = ThreadContent(Self.content(of: origin))
+        let content = ThreadContent(origin.content("/main.m3u8"))
         defer { content.close() }
         _ = try await content.open()
         let items = try await content.readItems()
@@ -210,7 +204,7 @@ struct HLSAlternativeTests {
             return false
         }
         defer { origin.stop() }
-        let content = ThreadContent(Self.content(of: origin))
+        let content = ThreadContent(origin.content("/main.m3u8"))
         defer { content.close() }
         _ = try await content.open()
         let first = try #require(try await content.readStamp()).counter
@@ -227,7 +221,7 @@ struct HLSAlternativeTests {
         let isGone = Mutex(false)
         let (ladder, origin) = try Self.live(window) { name in name == "high" && isGone.withLock { $0 } }
         defer { origin.stop() }
-        let content = ThreadContent(Self.content(of: origin))
+        let content = ThreadContent(origin.content("/main.m3u8"))
         defer { content.close() }
         _ = try await content.open()
         var stamps = [try #require(try await content.readStamp()).counter]

@@ -113,11 +113,6 @@ extension TestOrigin {
 
 @Suite("Absent media in HTTP Live Streaming", .enabled(if: Program.hasFFmpeg))
 struct HLSGapTests {
-    /// Returns the content of a server that is not given up while a busy machine delays it.
-    private static func content(of origin: TestOrigin, _ path: String) -> HLSContent {
-        HLSContent(origin.uri(path), configuration: .init(timeout: .seconds(600)))
-    }
-
     /// Makes one part after the other, each when the player has requested the playlist with it.
     private static func produce(_ count: Int, _ window: LiveWindow, _ origin: TestOrigin) async {
         while window.current.parts < count, !Task.isCancelled {
@@ -140,7 +135,7 @@ struct HLSGapTests {
             window.change { $0.isOver = true }
             origin.stop()
         }
-        let content = ThreadContent(Self.content(of: origin, "/live.m3u8"))
+        let content = ThreadContent(origin.content("/live.m3u8"))
         defer { content.close() }
         _ = try await content.open()
         async let reading = content.readItems()
@@ -172,7 +167,7 @@ struct HLSGapTests {
             window.change { $0.isOver = true }
             origin.stop()
         }
-        let content = ThreadContent(Self.content(of: origin, "/live.m3u8"))
+        let content = ThreadContent(origin.content("/live.m3u8"))
         defer { content.close() }
         _ = try await content.open()
         let count = origin.requests.count
@@ -205,7 +200,7 @@ struct HLSGapTests {
             window.change { $0.isOver = true }
             origin.stop()
         }
-        let content = ThreadContent(Self.content(of: origin, "/live.m3u8"))
+        let content = ThreadContent(origin.content("/live.m3u8"))
         defer { content.close() }
         _ = try await content.open()
         async let reading = content.readItems()
@@ -252,7 +247,7 @@ struct HLSGapTests {
             window.change { $0.isOver = true }
             origin.stop()
         }
-        let content = ThreadContent(Self.content(of: origin, "/live.m3u8"))
+        let content = ThreadContent(origin.content("/live.m3u8"))
         defer { content.close() }
         _ = try await content.open()
         async let reading = content.readItems()
@@ -289,7 +284,7 @@ struct HLSGapTests {
             return .text(text + (state.isOver ? "#EXT-X-ENDLIST\n" : ""))
         }
         defer { origin.stop() }
-        let content = ThreadContent(Self.content(of: origin, "/main.m3u8"))
+        let content = ThreadContent(origin.content("/main.m3u8"))
         defer { content.close() }
         _ = try await content.open()
         var stamps = [try #require(try await content.readStamp()).counter]

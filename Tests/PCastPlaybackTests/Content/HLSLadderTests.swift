@@ -130,7 +130,7 @@ struct HLSLadderTests {
             }
         }
         defer { origin.stop() }
-        let content = ThreadContent(HLSContent(origin.uri("/s.m3u8")))
+        let content = ThreadContent(origin.content("/s.m3u8"))
         defer { content.close() }
         _ = try await content.open()
         #expect(try await content.readItems().stamps == Array(0..<film.count))
@@ -151,7 +151,7 @@ struct HLSLadderTests {
             window.change { $0.isOver = true }
             origin.stop()
         }
-        let content = ThreadContent(HLSContent(origin.uri("/s.m3u8")))
+        let content = ThreadContent(origin.content("/s.m3u8"))
         defer { content.close() }
         _ = try await content.open()
         var items: [ContentItem] = []
@@ -204,7 +204,7 @@ struct HLSLadderTests {
         }
         defer { origin.stop() }
         func failure(_ name: String) async -> PlaybackError? {
-            let content = ThreadContent(HLSContent(origin.uri("/\(name).m3u8")))
+            let content = ThreadContent(origin.content("/\(name).m3u8"))
             defer { content.close() }
             return await content.failure()
         }

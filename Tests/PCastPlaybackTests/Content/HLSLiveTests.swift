@@ -20,7 +20,7 @@ struct HLSLiveTests {
             return .text(hls.playlist(state.numbers, isComplete: state.isOver))
         }
         defer { origin.stop() }
-        let content = ThreadContent(HLSContent(origin.uri("/live.m3u8")))
+        let content = ThreadContent(origin.content("/live.m3u8"))
         defer { content.close() }
         // The distance is three target durations from the edge (RFC 8216, section 6.3.3).
         #expect(try await content.open() == .seconds(9 as Int64))
@@ -122,7 +122,7 @@ struct HLSLiveTests {
             window.change { $0.isOver = true }
             origin.stop()
         }
-        let content = ThreadContent(HLSContent(origin.uri("/live.m3u8")))
+        let content = ThreadContent(origin.content("/live.m3u8"))
         defer { content.close() }
         // There are seven seconds of media, and the hold-back is a second and a half.
         #expect(try await content.open() == .milliseconds(5_500))

@@ -15,7 +15,7 @@ struct HLSOnDemandTests {
         let film = StampedVideo(seconds: 12)
         let origin = try TestOrigin(serving: film, segmentSeconds: 2, fragmented: isFragmented)
         defer { origin.stop() }
-        let content = ThreadContent(HLSContent(origin.uri("/s.m3u8")))
+        let content = ThreadContent(origin.content("/s.m3u8"))
         defer { content.close() }
         #expect(try await content.open() == .zero)
         let overview = try #require(content.overview)
@@ -76,7 +76,7 @@ struct HLSOnDemandTests {
         #expect(plain.count == 3 && offset > 0)
         let origin = try TestOrigin(serving: folder)
         defer { origin.stop() }
-        let content = ThreadContent(HLSContent(origin.uri("/both.m3u8")))
+        let content = ThreadContent(origin.content("/both.m3u8"))
         defer { content.close() }
         _ = try await content.open()
         let items = try await content.readItems()
@@ -127,7 +127,7 @@ struct HLSOnDemandTests {
             """, to: "main.m3u8")
         let origin = try TestOrigin(serving: folder)
         defer { origin.stop() }
-        let content = ThreadContent(HLSContent(origin.uri("/main.m3u8")))
+        let content = ThreadContent(origin.content("/main.m3u8"))
         defer { content.close() }
         _ = try await content.open()
         let overview = try #require(content.overview)

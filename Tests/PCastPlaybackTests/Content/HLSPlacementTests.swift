@@ -32,7 +32,7 @@ struct HLSPlacementTests {
     func durations(_ said: String) async throws {
         let (film, origin) = try Self.film(seconds: 40, durations: { _ in said })
         defer { origin.stop() }
-        let content = ThreadContent(HLSContent(origin.uri("/main.m3u8")))
+        let content = ThreadContent(origin.content("/main.m3u8"))
         defer { content.close() }
         _ = try await content.open()
         let items = try await content.readItems()
@@ -55,7 +55,7 @@ struct HLSPlacementTests {
     func reachedPosition(_ said: String) async throws {
         let (film, origin) = try Self.film(seconds: 40, durations: { _ in said })
         defer { origin.stop() }
-        let content = ThreadContent(HLSContent(origin.uri("/main.m3u8")))
+        let content = ThreadContent(origin.content("/main.m3u8"))
         defer { content.close() }
         _ = try await content.open()
         _ = try await content.readStamp()
@@ -82,7 +82,7 @@ struct HLSPlacementTests {
         try folder.write(text + "#EXT-X-ENDLIST\n", to: "main.m3u8")
         let origin = try TestOrigin(serving: folder)
         defer { origin.stop() }
-        let content = ThreadContent(HLSContent(origin.uri("/main.m3u8")))
+        let content = ThreadContent(origin.content("/main.m3u8"))
         defer { content.close() }
         _ = try await content.open()
         let items = try await content.readItems()
@@ -105,7 +105,7 @@ struct HLSPlacementTests {
         try folder.write("#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXTINF:4,\na.ts\n#EXT-X-ENDLIST\n", to: "main.m3u8")
         let origin = try TestOrigin(serving: folder)
         defer { origin.stop() }
-        let content = ThreadContent(HLSContent(origin.uri("/main.m3u8")))
+        let content = ThreadContent(origin.content("/main.m3u8"))
         defer { content.close() }
         _ = try await content.open()
         let items = try await content.readItems()
@@ -140,7 +140,7 @@ struct HLSPlacementTests {
         }
         let origin = try TestOrigin(serving: folder)
         defer { origin.stop() }
-        let content = ThreadContent(HLSContent(origin.uri("/s.m3u8")))
+        let content = ThreadContent(origin.content("/s.m3u8"))
         defer { content.close() }
         _ = try await content.open()
         #expect(try await content.readItems().stamps == Array(0..<film.count))
@@ -179,7 +179,7 @@ struct HLSPlacementTests {
         try folder.write(text + "#EXT-X-ENDLIST\n", to: "main.m3u8")
         let origin = try TestOrigin(serving: folder)
         defer { origin.stop() }
-        let content = ThreadContent(HLSContent(origin.uri("/main.m3u8")))
+        let content = ThreadContent(origin.content("/main.m3u8"))
         defer { content.close() }
         _ = try await content.open()
         let items = try await content.readItems()

@@ -24,7 +24,7 @@ struct HLSSampleEncryptionTests {
         try folder.write(playlist, to: "main.m3u8")
         let origin = try TestOrigin(serving: folder)
         defer { origin.stop() }
-        let content = ThreadContent(HLSContent(origin.uri("/main.m3u8")))
+        let content = ThreadContent(origin.content("/main.m3u8"))
         defer { content.close() }
         _ = try await content.open()
         let items = try await content.readItems()

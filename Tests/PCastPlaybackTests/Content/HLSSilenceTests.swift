@@ -9,7 +9,7 @@ import Testing
 struct HLSSilenceTests {
     /// No request has a time limit of its own within the test.
     private static func open(_ origin: TestOrigin) -> ThreadContent {
-        ThreadContent(HLSContent(origin.uri("/main.m3u8"), configuration: .init(timeout: .seconds(600))))
+        ThreadContent(origin.content("/main.m3u8"))
     }
 
     @Test(

@@ -60,7 +60,7 @@ struct HLSWebTests {
     func unknownCoding() async throws {
         let origin = try TestOrigin { _ in .init(headers: ["Content-Encoding": "br"], body: [1, 2, 3]) }
         defer { origin.stop() }
-        let content = ThreadContent(HLSContent(origin.uri("/s.m3u8")))
+        let content = ThreadContent(origin.content("/s.m3u8"))
         defer { content.close() }
         let failure = try #require(await content.failure())
         #expect("\(failure)".contains("coding br") && "\(failure)".contains("/s.m3u8"))
@@ -193,7 +193,7 @@ struct HLSWebTests {
         let playlist = "#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\n\(address)\n#EXT-X-ENDLIST\n"
         let origin = try TestOrigin { _ in .text(playlist) }
         defer { origin.stop() }
-        let content = ThreadContent(HLSContent(origin.uri("/v.m3u8")))
+        let content = ThreadContent(origin.content("/v.m3u8"))
         defer { content.close() }
         let failure = try #require(await content.failure())
         #expect("\(failure)".contains(address), "\(failure)")

@@ -12,7 +12,7 @@ struct TimedMetadataTests {
     {
         let origin = try TestOrigin(serving: folder)
         defer { origin.stop() }
-        let content = ThreadContent(HLSContent(origin.uri("/s.m3u8")))
+        let content = ThreadContent(origin.content("/s.m3u8"))
         defer { content.close() }
         _ = try await content.open()
         let items = try await content.readItems()
@@ -49,7 +49,7 @@ struct TimedMetadataTests {
         try tagged.makeSegments(ofSeconds: 2)
         let origin = try TestOrigin(serving: folder)
         defer { origin.stop() }
-        try await check(tagged, HLSContent(origin.uri("/s.m3u8")))
+        try await check(tagged, origin.content("/s.m3u8"))
     }
 
     @Test("tags in an MPEG-TS file are reported in the same way")

@@ -3,6 +3,14 @@ import PCastIO
 
 @testable import PCastPlayback
 
+extension TestOrigin {
+    /// Returns a presentation of this server. A busy machine does not reach its timeout, after which a request is repeated,
+    /// an alternative is played, or the content fails.
+    func content(_ path: String) -> HLSContent {
+        HLSContent(uri(path), configuration: .init(timeout: .seconds(600)))
+    }
+}
+
 /// Reading of a content by tests.
 extension PlaybackContent {
     /// Returns the next frame's stamp and position; nil at the end.

@@ -89,7 +89,7 @@ struct WallClockTests {
         }
         defer { origin.stop() }
         let before = MonotonicClock.wallTime()
-        let content = ThreadContent(HLSContent(origin.uri("/live.m3u8")))
+        let content = ThreadContent(origin.content("/live.m3u8"))
         defer { content.close() }
         _ = try await content.open()
         let after = MonotonicClock.wallTime()
@@ -101,7 +101,7 @@ struct WallClockTests {
         let edge = try #require(anchors.wallTime(at: .seconds(10 as Int64)))
         #expect(edge >= before && edge <= after)
         // A stream with dates uses its own dates.
-        let dated = ThreadContent(HLSContent(origin.uri("/dated.m3u8")))
+        let dated = ThreadContent(origin.content("/dated.m3u8"))
         defer { dated.close() }
         _ = try await dated.open()
         #expect(dated.overview?.anchors.map(\.source).contains(.liveEdge) == false)

@@ -123,7 +123,7 @@ package final class Cluster: StreamLookup {
         member.withLock { $0.origin(of: requested.description) }
     }
 
-    /// Returns the nodes that publish a stream, the current origin first, and then those that stand by.
+    /// Returns the nodes that publish a stream, this one included: the current origin first, and then those that stand by.
     package func origins(of requested: StreamID) -> [StreamOrigin] {
         member.withLock { $0.origins(of: requested.description) }
     }
@@ -152,6 +152,41 @@ package final class Cluster: StreamLookup {
 
     /// Whether a token is revoked.
     package func isRevoked(_ token: String) -> Bool { member.withLock { $0.isRevoked(token) } }
+}
+
+extension ClusterMember {
+    /// The durations of a cluster, which are the same at all nodes.
+    package struct Timing: Sendable {
+        /// The interval in which a node renews its lease.
+        package var renewal = TimeSpan.seconds(2)
+        /// The time without a renewal after which a node counts as lost.
+        package var lease = TimeSpan.seconds(6)
+        /// The time after which the values of a lost node are removed.
+        package var removal = TimeSpan.seconds(120)
+        /// The time after which a write that failed is attempted again.
+        package var retry = TimeSpan.seconds(1)
+
+        /// Creates the default durations.
+        package init() {}
+    }
+
+    /// The treatment of a name that another node publishes already.
+    package enum Claim: Hashable, Sendable {
+        /// This publication replaces the other one, which must end.
+        case takeOver
+        /// This publication waits until the other one ends, or its node is lost.
+        case standby
+    }
+
+    /// An action of the driver.
+    package enum Output: Hashable, Sendable {
+        /// Writes a record, and reports the result with the number of the operation.
+        case write(ClusterRecord, replacing: UInt64?, operation: UInt64)
+        /// Removes a value, and reports the result with the number of the operation.
+        case remove(ClusterKey, revision: UInt64, operation: UInt64)
+        /// Reports an event to the program.
+        case event(ClusterEvent)
+    }
 }
 
 /// An event of a cluster for the program.

@@ -7,39 +7,6 @@ package import PCastCore
 /// quarter of a second. Leases depend on the local times at which renewals arrive, and never on another node's clock.
 /// While the directory is disconnected, no lease expires, because renewals cannot arrive.
 package struct ClusterMember: Sendable {
-    /// The durations of a cluster, which are the same at all nodes.
-    package struct Timing: Sendable {
-        /// The interval in which a node renews its lease.
-        package var renewal = TimeSpan.seconds(2)
-        /// The time without a renewal after which a node counts as lost.
-        package var lease = TimeSpan.seconds(6)
-        /// The time after which the values of a lost node are removed.
-        package var removal = TimeSpan.seconds(120)
-        /// The time after which a write that failed is attempted again.
-        package var retry = TimeSpan.seconds(1)
-
-        /// Creates the default durations.
-        package init() {}
-    }
-
-    /// The treatment of a name that another node publishes already.
-    package enum Claim: Hashable, Sendable {
-        /// This publication replaces the other one, which must end.
-        case takeOver
-        /// This publication waits until the other one ends, or its node is lost.
-        case standby
-    }
-
-    /// An action of the driver.
-    package enum Output: Hashable, Sendable {
-        /// Writes a record, and reports the result with the number of the operation.
-        case write(ClusterRecord, replacing: UInt64?, operation: UInt64)
-        /// Removes a value, and reports the result with the number of the operation.
-        case remove(ClusterKey, revision: UInt64, operation: UInt64)
-        /// Reports an event to the program.
-        case event(ClusterEvent)
-    }
-
     /// The maximum number of operations at the same time.
     package static let operationLimit = 16
     /// The maximum number of values that a node keeps. Further streams of other nodes are ignored.
@@ -103,6 +70,10 @@ package struct ClusterMember: Sendable {
     package private(set) var isSuperseded = false
     /// Whether this process has written its announcement.
     private var hasAnnounced = false
+    /// The incarnation of a process that had the name and does not run any more; nil if none is known.
+    private var formerIncarnation: UInt64?
+    /// Another process that has announced the name, and the time of its first announcement; nil for none.
+    private var otherProcess: (incarnation: UInt64, renewal: UInt64, since: Instant)?
     private var isLeaving = false
     /// The keys that the directory has reported since it connected, until it has reported all.
     private var seen: Set<ClusterKey> = []
@@ -206,19 +177,25 @@ package struct ClusterMember: Sendable {
     }
 
     /// Returns the nodes that publish a name: first its current origin, then those that stand by, in the order of their
-    /// names. This node and lost ones are left out. A node that stands by counts as one with the epoch of the current
-    /// origin, also while the lease of that one has not expired.
+    /// names, so that all nodes select the same one. This node is included if it publishes the name, and lost ones are
+    /// left out. A node that stands by counts as one with the epoch of the current origin, also while the lease of that
+    /// one has not expired.
     package func origins(of name: String) -> [StreamOrigin] {
-        guard publications[name]?.epoch == nil else { return [] }
         let epoch = highestEpoch(of: name) ?? StreamEpoch(number: 0, claim: 0)
-        let standbys = (standbyNodes[name] ?? []).sorted().compactMap { node -> StreamOrigin? in
+        var standbys = (standbyNodes[name] ?? []).compactMap { node -> StreamOrigin? in
             guard node != self.node.name, peers[node]?.isLost == false,
                 case .standby(let stream) = values[.standby(name, node: node)]?.record,
                 case .node(let other) = values[.node(node)]?.record
             else { return nil }
             return StreamOrigin(node: node, address: other.address, stream: StreamID(stream.stream), epoch: epoch)
         }
-        let current = origin(of: name)
+        var current = origin(of: name)
+        if let own = publications[name], !own.isFenced {
+            let origin = StreamOrigin(
+                node: node.name, address: node.address, stream: StreamID(own.stream.stream), epoch: own.epoch ?? epoch)
+            if own.epoch == nil { standbys.append(origin) } else { current = origin }
+        }
+        standbys.sort { $0.node < $1.node }
         return (current.map { [$0] } ?? []) + standbys.filter { $0.node != current?.node }
     }
 
@@ -371,10 +348,27 @@ package struct ClusterMember: Sendable {
 
     /// Stops announcing if another process has replaced the announcement of this one. The process that started last has
     /// the name.
+    ///
+    /// A directory that has lost writes may have the announcement of a former process again, which is never renewed.
     private mutating func checkName(_ other: ClusterNode) {
-        guard other.incarnation != node.incarnation, hasAnnounced, !isSuperseded else { return }
+        guard other.incarnation != node.incarnation, !isSuperseded else { return }
+        guard hasAnnounced else { return formerIncarnation = other.incarnation }
+        guard other.incarnation != formerIncarnation else { return }
+        guard let known = otherProcess, known.incarnation == other.incarnation else {
+            return otherProcess = (other.incarnation, other.renewal, now)
+        }
+        guard known.renewal != other.renewal else { return }
         isSuperseded = true
         outputs.append(.event(.superseded))
+    }
+
+    /// Returns whether another process may have the name, so that the next announcement waits for its renewal.
+    private mutating func waitsForOtherProcess() -> Bool {
+        guard let otherProcess else { return false }
+        if now - otherProcess.since < timing.renewal * 3 / 2 { return true }
+        formerIncarnation = otherProcess.incarnation
+        self.otherProcess = nil
+        return false
     }
 
     /// Processes the result of an operation.
@@ -488,6 +482,7 @@ package struct ClusterMember: Sendable {
 
     private mutating func settleOne(_ key: ClusterKey) {
         guard operations[key] == nil, retries[key].map({ now >= $0 }) ?? true else { return }
+        if key == .node(node.name), waitsForOtherProcess() { return }
         unsettled.remove(key)
         retries[key] = nil
         let value = values[key]

@@ -1,3 +1,4 @@
+import Foundation
 import PCastCluster
 import PCastCore
 import PCastTestSupport
@@ -243,5 +244,6 @@ struct ClusterSimulationTests {
         #expect(fenced > Int(Self.runs), "the runs have conflicts")
     }
 
-    private static let runs: UInt64 = 40
+    /// `PCAST_FULL=1` runs 1,000.
+    private static let runs: UInt64 = ProcessInfo.processInfo.environment["PCAST_FULL"] == "1" ? 1_000 : 40
 }

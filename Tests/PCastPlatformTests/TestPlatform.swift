@@ -93,6 +93,7 @@ struct TestPlatform: Sendable {
         configuration.srt.silenceTimeout = ample.duration
         configuration.rooms.memberTimeout = ample.duration
         configuration.edges.timeLimits.response = ample.duration
+        configuration.edges.timeLimits.shortResponse = ample.duration
         (configuration.edges.timeLimits.ready, configuration.edges.timeLimits.setup) = (ample, ample)
         // A link without media is closed in time for another attempt in a test.
         (configuration.edges.timeLimits.waiting, configuration.edges.timeLimits.media) = (ample, .seconds(30))

@@ -212,12 +212,17 @@ struct ClusterOrigins: StreamOrigins {
     let cluster: Cluster
     let fixed: FixedOrigins
 
-    /// Returns the node that publishes a stream, and those at which another publication of it stands by. It answers from
-    /// memory, also while the directory is disconnected.
+    /// Returns the node that publishes a stream, and those at which another publication of it stands by. This node is
+    /// included if it has a publication. It answers from memory, also while the directory is disconnected.
     func origins(of stream: StreamID, application: ApplicationID) async -> [StreamOrigin] {
-        let known = cluster.origins(of: stream).filter { !$0.address.isEmpty }
+        let own = cluster.node.name
+        let known = cluster.origins(of: stream).filter { $0.node == own || !$0.address.isEmpty }
         guard !known.isEmpty else { return await fixed.origins(of: stream, application: application) }
-        return known.map { StreamOrigin(uri: $0.address, epoch: $0.epoch.number) }
+        return known.map { origin in
+            var other = StreamOrigin(uri: origin.address, epoch: origin.epoch.number)
+            (other.isThisNode, other.claim) = (origin.node == own, origin.epoch.claim)
+            return other
+        }
     }
 }
 

@@ -1,4 +1,5 @@
 import Logging
+import PCastCluster
 import PCastCore
 import PCastEdgeAuth
 import PCastIO
@@ -34,6 +35,10 @@ actor EdgeService {
     private let logger: Logger
     /// The pulls that wait for an origin.
     private var pulls: [Request: Task<APIError?, Never>] = [:]
+    /// The pulls whose origin waits for the stream itself.
+    private var waiting: Set<Request> = []
+    /// The number of requests of other nodes that are passed on.
+    private var passedCount = 0
     /// The results of requests that failed recently, with the origins that were asked.
     private var failures: [Request: (error: APIError, origins: [StreamOrigin], until: Instant)] = [:]
     /// The streams that are pulled.
@@ -51,8 +56,9 @@ actor EdgeService {
     private static let failureTime = TimeSpan.seconds(1 as Int64)
     /// The maximum number of origins that are tried for a request.
     private static let maximumOrigins = 4
-    /// The interval in which the links are checked.
+    /// The interval in which the links are checked, and the shorter one while one of them is about to be replaced.
     private static let interval = Duration.milliseconds(50)
+    private static let shortInterval = Duration.milliseconds(10)
 
     /// Creates a service. Returns nil without a secret of sufficient size.
     init?(_ configuration: EdgeConfiguration, directory: StreamDirectory, logger: Logger) {
@@ -87,7 +93,7 @@ actor EdgeService {
         guard pulls.count < Self.limit else {
             throw APIError(.capacity, "Too many streams are requested from other nodes: retry in a moment.")
         }
-        let pull = Task { finish(request, known, await result(request, hops, known)) }
+        let pull = Task { finish(request, hops, known, await result(request, hops, known)) }
         pulls[request] = pull
         try Self.report(await pull.value)
     }
@@ -97,12 +103,17 @@ actor EdgeService {
         if let error, error.kind != .noStreamPlaying { throw error }
     }
 
-    private func finish(_ request: Request, _ known: [StreamOrigin], _ error: APIError?) -> APIError? {
+    private func finish(
+        _ request: Request, _ hops: [String], _ known: [StreamOrigin], _ error: APIError?
+    ) -> APIError? {
         pulls[request] = nil
+        waiting.remove(request)
         guard let error else {
             failures[request] = nil
             return nil
         }
+        // A circle depends on the nodes that wait.
+        guard error.kind != .conflict || hops.isEmpty else { return error }
         let now = MonotonicClock.now()
         if failures.count >= Self.limit { failures = failures.filter { now < $0.value.until } }
         if failures.count < Self.limit { failures[request] = (error, known, now + Self.failureTime) }
@@ -112,11 +123,16 @@ actor EdgeService {
     private func result(_ request: Request, _ hops: [String], _ known: [StreamOrigin]) async -> APIError? {
         guard hops.count < EdgeConfiguration.maximumDepth else { return Self.tooDeep }
         // An origin with a lower epoch was replaced by another publication.
-        let newest = known.map(\.epoch).max() ?? 0
+        let newest = known.map(\.publicationEpoch).max()
+        let usable = known.filter { $0.publicationEpoch == newest }
+        let hasOwn = usable.contains(where: \.isThisNode)
+        let limit = hasOwn ? configuration.timeLimits.shortResponse : nil
         var error: APIError?
-        for origin in known.filter({ $0.epoch == newest }).prefix(Self.maximumOrigins) {
+        for origin in usable.prefix(Self.maximumOrigins) {
+            // Viewers receive the publication of this node without a link.
+            if origin.isThisNode { break }
             do throws(APIError) {
-                try await pull(request, hops, from: origin)
+                try await pull(request, hops, from: origin, within: limit)
                 return nil
             } catch let failure {
                 // An origin that has the stream and cannot send it tells more than one that does not have it.
@@ -128,17 +144,18 @@ actor EdgeService {
                     ])
             }
         }
-        return error ?? .noStream
+        return hasOwn ? .noStream : error ?? .noStream
     }
 
-    private func pull(_ request: Request, _ hops: [String], from origin: StreamOrigin) async throws(APIError) {
+    private func pull(
+        _ request: Request, _ hops: [String], from origin: StreamOrigin, within limit: Duration?
+    ) async throws(APIError) {
         let message = NodeRequest(
             application: request.application.description, stream: request.stream.description, hops: hops + [node])
-        let (offer, description) = try await requestStream(message, hops, from: origin)
+        let (offer, description) = try await requestStream(message, hops, from: origin, within: limit)
         guard let session = try await directory.enterPulled(offer, as: request.stream, request.application, description)
         else { return }
-        let link = PulledStream.Link(
-            origin: origin, stream: session.streamID, nodes: offer.path, since: MonotonicClock.now())
+        let link = PulledStream.Link(origin, offer, session.streamID, since: MonotonicClock.now())
         // The publication of a declared name may begin at another node.
         let machine = PulledStream(
             session.streamID, link: link, closeAfter: TimeSpan(configuration.closeAfter),
@@ -163,26 +180,34 @@ actor EdgeService {
 
     /// Requests an offer, and checks that the stream does not return to a node that it has passed.
     private func requestStream(
-        _ message: NodeRequest, _ hops: [String], from origin: StreamOrigin
+        _ message: NodeRequest, _ hops: [String], from origin: StreamOrigin, within limit: Duration? = nil
     ) async throws(APIError) -> (NodeOffer, SessionDescription) {
-        let offer = try await requestOffer(message, from: origin.uri + NodeRoutes.streams)
+        let offer = try await requestOffer(message, from: origin.uri + NodeRoutes.streams, within: limit)
         guard !offer.path.contains(node), !offer.path.contains(where: hops.contains) else { throw Self.loop }
         guard offer.path.count < EdgeConfiguration.maximumDepth else { throw Self.tooDeep }
+        return (offer, try Self.description(of: offer))
+    }
+
+    private static func description(of offer: NodeOffer) throws(APIError) -> SessionDescription {
         do {
-            return (offer, try SessionDescription(parsing: offer.offer))
+            return try SessionDescription(parsing: offer.offer)
         } catch {
-            throw Self.unusableAnswer
+            throw unusableAnswer
         }
     }
 
     /// Completes a link. The stream of the link ends if the origin does not accept the answer.
     private func answer(
-        _ offer: NodeOffer, with session: PeerSession, to origin: StreamOrigin
+        _ offer: NodeOffer, with session: PeerSession, to origin: StreamOrigin, within limit: Duration? = nil
     ) async throws(APIError) {
-        let answer = NodeEnvelope(
-            NodeAnswer(answer: session.description.text), .answer, nonce: offer.link, by: signer)
+        let answer = session.description.text
         do {
-            _ = try await send(answer, to: origin.uri + NodeRoutes.links)
+            if origin.isThisNode {
+                try await directory.acceptNode(answer, link: StreamID(offer.link))
+            } else {
+                let message = NodeEnvelope(NodeAnswer(answer: answer), .answer, nonce: offer.link, by: signer)
+                _ = try await send(message, to: origin.uri + NodeRoutes.links, within: limit)
+            }
         } catch {
             await directory.end(session.streamID, reason: .failed, description: "")
             throw error
@@ -191,29 +216,35 @@ actor EdgeService {
 
     /// Sends a request to an origin, again while it waits for the stream itself. Each request has its own nonce, because
     /// an origin accepts a nonce once.
-    private func requestOffer(_ message: NodeRequest, from uri: String) async throws(APIError) -> NodeOffer {
-        let end = MonotonicClock.now() + configuration.timeLimits.ready
+    private func requestOffer(
+        _ message: NodeRequest, from uri: String, within limit: Duration?
+    ) async throws(APIError) -> NodeOffer {
+        let end = MonotonicClock.now() + (limit.map { TimeSpan($0) } ?? configuration.timeLimits.ready)
+        let request = Request(application: ApplicationID(message.application), stream: StreamID(message.stream))
         while true {
             let nonce = RandomIdentifier.make()
             do throws(APIError) {
-                let response = try await send(NodeEnvelope(message, .request, nonce: nonce, by: signer), to: uri)
+                let response = try await send(
+                    NodeEnvelope(message, .request, nonce: nonce, by: signer), to: uri, within: limit)
                 guard response.nonce == nonce else { throw Self.unusableAnswer }
                 return try response.message(NodeOffer.self, .offer, by: signer)
             } catch {
-                guard let wait = error.retryAfter, MonotonicClock.now() < end,
-                    (try? await Task.sleep(for: wait.duration)) != nil
-                else { throw error }
+                guard let wait = error.retryAfter, MonotonicClock.now() < end else { throw error }
+                if pulls[request] != nil { waiting.insert(request) }
+                guard (try? await Task.sleep(for: wait.duration)) != nil else { throw error }
             }
         }
     }
 
     /// Sends a message to another node, and returns its response.
-    private func send(_ envelope: NodeEnvelope, to uri: String) async throws(APIError) -> NodeEnvelope {
+    private func send(
+        _ envelope: NodeEnvelope, to uri: String, within limit: Duration? = nil
+    ) async throws(APIError) -> NodeEnvelope {
         let response: HTTPResult
         do {
             response = try await HTTPRequests.send(
                 "POST", uri, headers: [("Content-Type", "application/json")], body: envelope.bytes,
-                within: configuration.timeLimits.response, followsRedirections: false)
+                within: limit ?? configuration.timeLimits.response, followsRedirections: false)
         } catch {
             throw APIError(
                 .notReady, "The stream's origin does not respond: retry in a moment.",
@@ -268,7 +299,7 @@ actor EdgeService {
                 to: MonotonicClock.now(), arrivals, ended: state.ended, viewers: state.viewers, origins: known)
             for output in outputs ?? [] { await perform(output, of: id) }
         }
-        return Self.interval
+        return pulled.values.contains(where: \.machine.isChanging) ? Self.shortInterval : Self.interval
     }
 
     private func perform(_ output: PulledStream.Output, of id: StreamID) async {
@@ -304,14 +335,20 @@ actor EdgeService {
     /// Connects a pulled stream to another origin.
     private func connect(_ id: StreamID, to origin: StreamOrigin) async {
         guard let stream = pulled[id] else { return }
+        let limit = configuration.timeLimits.shortResponse
         let message = NodeRequest(
             application: stream.application.description, stream: stream.name.description, hops: [node])
         do throws(APIError) {
-            let (offer, description) = try await requestStream(message, [], from: origin)
+            let (offer, description): (NodeOffer, SessionDescription)
+            if origin.isThisNode {
+                offer = try await directory.offerOwn(stream.name, of: stream.application, by: node)
+                description = try Self.description(of: offer)
+            } else {
+                (offer, description) = try await requestStream(message, [], from: origin, within: limit)
+            }
             let session = try await directory.enterLink(offer, of: id, stream.application, description)
-            try await answer(offer, with: session, to: origin)
-            let link = PulledStream.Link(
-                origin: origin, stream: session.streamID, nodes: offer.path, since: MonotonicClock.now())
+            try await answer(offer, with: session, to: origin, within: limit)
+            let link = PulledStream.Link(origin, offer, session.streamID, since: MonotonicClock.now())
             guard pulled[id]?.machine.connected(link) != true else { return }
             await directory.end(session.streamID, reason: .ended, description: "")
         } catch {
@@ -325,7 +362,7 @@ actor EdgeService {
     private func select(_ link: PulledStream.Link, of id: StreamID) async {
         do throws(SFUError) {
             try await directory.router.splice(link.stream, into: id)
-            await directory.noteLink(through: link.nodes, of: id)
+            await directory.note(link, of: id)
             logger.notice(
                 "a stream continues from another origin",
                 metadata: ["stream": "\(id)", "origin": "\(link.origin.uri)", "epoch": "\(link.origin.epoch)"])
@@ -357,15 +394,32 @@ actor EdgeService {
         guard !request.hops.contains(node) else { throw Self.loop }
         guard request.hops.count <= EdgeConfiguration.maximumDepth else { throw Self.tooDeep }
         let (application, stream) = (ApplicationID(request.application), StreamID(request.stream))
-        if await directory.needsPull(stream) {
-            // Two nodes that wait for each other would wait in vain, so the other node asks again.
-            guard pulls[Request(application: application, stream: stream)] == nil else {
-                throw APIError(.notReady, "The stream is being pulled: retry in a moment.")
+        if await directory.needsPull(forNode: stream) {
+            if pulls[Request(application: application, stream: stream)] == nil {
+                try await pull(stream, of: application, hops: request.hops)
+            } else {
+                try await passOn(request)
             }
-            try await pull(stream, of: application, hops: request.hops)
         }
         return try await directory.offerToNode(
             stream, of: application, to: request.hops, by: node, isOnThisMachine: isOnThisMachine)
+    }
+
+    /// Answers the request of a node for a stream that is being pulled. The node asks again, because nodes that wait for
+    /// each other would wait in vain.
+    ///
+    /// If the origin of the pull waits too, they may be in a circle. The request with the largest identifier among those
+    /// that wait is passed on. In a circle it returns to its sender, which refuses it. Then each node asks its next origin.
+    private func passOn(_ request: NodeRequest) async throws(APIError) {
+        let (application, stream) = (ApplicationID(request.application), StreamID(request.stream))
+        let pulled = Request(application: application, stream: stream)
+        guard waiting.contains(pulled), request.hops.contains(where: { $0 > node }), passedCount < Self.limit else {
+            throw APIError(.notReady, "The stream is being pulled: retry in a moment.")
+        }
+        passedCount += 1
+        defer { passedCount -= 1 }
+        let known = await origins.origins(of: stream, application: application)
+        try Self.report(await result(pulled, request.hops, known))
     }
 
     static let loop = APIError(.conflict, "The stream would return to a node that it has passed.")

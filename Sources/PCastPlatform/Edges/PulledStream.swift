@@ -1,8 +1,9 @@
+import PCastCluster
 import PCastCore
 import PCastSFU
 
 /// The decisions about a stream that this node pulls: when another link replaces the current one, and when the stream ends
-/// or is released.
+/// or is released. The publication of this node is an origin like those of others.
 ///
 /// It is a state machine. ``advance(to:_:ended:viewers:origins:)`` returns what the driver has to do. The driver reports the
 /// results of connections, and the loss of the first link.
@@ -16,6 +17,8 @@ struct PulledStream {
         let nodes: [String]
         /// The time at which the link was added.
         let since: Instant
+        /// The tags of the stream at the origin.
+        var tags = StreamTags(ofNode: [], authorizing: [])
     }
 
     /// An action of the driver.
@@ -38,6 +41,8 @@ struct PulledStream {
     static let retryTime = TimeSpan.milliseconds(250)
     /// The time after which an origin that sent no media is tried again.
     static let silentRetryTime = TimeSpan.seconds(5 as Int64)
+    /// The time after which a link to an origin that is not the preferred one is replaced by one to that.
+    static let returnTime = TimeSpan.seconds(5 as Int64)
     /// The maximum number of origins whose failures are kept.
     private static let maximumFailures = 16
 
@@ -51,6 +56,8 @@ struct PulledStream {
     private(set) var candidate: Link?
     /// The origin to which the driver connects; nil if it does not.
     private(set) var connecting: StreamOrigin?
+    /// Whether the candidate, or the origin to which the driver connects, replaces a link that has media and its epoch.
+    private var isReturning = false
     private var watchedSince: Instant?
     private var unwatchedSince: Instant?
     /// The end of the current link; nil while it exists.
@@ -74,6 +81,9 @@ struct PulledStream {
     /// The streams of the SFU whose arrivals are needed.
     var links: [StreamID] { [current.stream] + (candidate.map { [$0.stream] } ?? []) }
 
+    /// Whether another link may replace the current one soon.
+    var isChanging: Bool { connecting != nil || candidate != nil }
+
     // MARK: Inputs
 
     /// Records that the current link has ended.
@@ -94,7 +104,7 @@ struct PulledStream {
     /// Records that another origin could not be connected.
     mutating func failed(_ origin: StreamOrigin, at now: Instant) {
         connecting = nil
-        exclude(origin, until: now + Self.retryTime)
+        exclude(origin, until: now + (isReturning ? Self.silentRetryTime : Self.retryTime))
     }
 
     private mutating func exclude(_ origin: StreamOrigin, until time: Instant) {
@@ -120,24 +130,31 @@ struct PulledStream {
         guard !hasEnded else { return [] }
         if let output = release(viewers, at: now) { return [output] }
         if ended.contains(current.stream) { linkLost(.ended, at: now) }
-        // The node of the current link may have claimed the name.
-        for origin in origins where origin.uri == current.origin.uri && origin.epoch > current.origin.epoch {
-            current.origin.epoch = origin.epoch
+        let newest = origins.map(\.publicationEpoch).max() ?? StreamEpoch(number: 0, claim: 0)
+        let preferred = origins.first { $0.publicationEpoch == newest }
+        let isReplaced = newest > current.origin.publicationEpoch && preferred?.uri != current.origin.uri
+        // The node of the current link may have claimed the name. Those that stand by have not.
+        if let preferred, preferred.uri == current.origin.uri, newest > current.origin.publicationEpoch {
+            current.origin = preferred
         }
-        let newest = origins.map(\.epoch).max() ?? 0
-        let isReplaced = newest > current.origin.epoch
         let isSilent = lost != nil || isSilent(arrivals[current.stream], at: now)
         if let link = candidate {
             guard !ended.contains(link.stream) else {
                 candidate = nil
-                exclude(link.origin, until: now + Self.retryTime)
+                exclude(link.origin, until: now + (isReturning ? Self.silentRetryTime : Self.retryTime))
                 return []
             }
             return follow(link, arrivals[link.stream], isSilent, newest, at: now)
         }
-        guard connecting == nil, isSilent || isReplaced else { return [] }
-        // An origin with a lower epoch was replaced by another publication.
-        let usable = origins.filter { $0.epoch == newest && (lost != nil || $0.uri != current.origin.uri) }
+        guard connecting == nil else { return [] }
+        isReturning = false
+        guard isSilent || isReplaced else { return returnTo(preferred, origins, at: now) }
+        // An origin with a lower epoch was replaced by another publication. One that stands by does not replace a link
+        // that has media.
+        let usable = origins.filter { origin in
+            origin.publicationEpoch == newest && (lost != nil || origin.uri != current.origin.uri)
+                && (isSilent || origin == preferred)
+        }
         if let next = usable.first(where: { failures[$0.uri].map { $0 <= now } ?? true }), !isFinal(usable) {
             connecting = next
             return [.connect(next)]
@@ -145,6 +162,18 @@ struct PulledStream {
         guard let lost, isFinal(usable) || (mayAppear && now - lost.since >= limits.waiting) else { return [] }
         hasEnded = true
         return [.end(lost.reason)]
+    }
+
+    /// Connects to the preferred origin after another one has served for a while, so that all nodes forward one origin.
+    private mutating func returnTo(_ preferred: StreamOrigin?, _ origins: [StreamOrigin], at now: Instant) -> [Output] {
+        // Fixed origins need not have the stream.
+        guard mayAppear, watchedSince != nil, now - current.since >= Self.returnTime, let preferred,
+            preferred.uri != current.origin.uri,
+            origins.contains(where: { $0.uri == current.origin.uri }),
+            failures[preferred.uri].map({ $0 <= now }) ?? true
+        else { return [] }
+        (connecting, isReturning) = (preferred, true)
+        return [.connect(preferred)]
     }
 
     /// Whether all origins have failed since the link was lost, and no others can appear.
@@ -177,16 +206,16 @@ struct PulledStream {
 
     /// Selects a link that has media if it is still needed, and otherwise closes it.
     private mutating func follow(
-        _ link: Link, _ arrivals: SFU.StreamArrivals?, _ isSilent: Bool, _ newest: UInt64, at now: Instant
+        _ link: Link, _ arrivals: SFU.StreamArrivals?, _ isSilent: Bool, _ newest: StreamEpoch, at now: Instant
     ) -> [Output] {
-        let isNewer = link.origin.epoch > current.origin.epoch
-        guard isSilent || isNewer, link.origin.epoch >= newest else {
+        let isNewer = link.origin.publicationEpoch > current.origin.publicationEpoch
+        guard isSilent || isNewer || isReturning, link.origin.publicationEpoch >= newest else {
             candidate = nil
             return [.close(link.stream)]
         }
         if let arrivals, arrivals.isDecodable, let last = arrivals.last, now - last < Self.silence {
             let former = current
-            (current, candidate, lost) = (link, nil, nil)
+            (current, candidate, lost, isReturning) = (link, nil, nil, false)
             failures = [:]
             return [.select(link)] + (former.stream == id ? [] : [.close(former.stream)])
         }
@@ -194,5 +223,14 @@ struct PulledStream {
         candidate = nil
         exclude(link.origin, until: now + Self.silentRetryTime)
         return [.close(link.stream)]
+    }
+}
+
+extension PulledStream.Link {
+    /// Creates the link of an offer that was answered.
+    init(_ origin: StreamOrigin, _ offer: NodeOffer, _ stream: StreamID, since: Instant) {
+        self.init(
+            origin: origin, stream: stream, nodes: offer.path, since: since,
+            tags: StreamTags(ofNode: offer.tags, authorizing: offer.authorizingTags))
     }
 }

@@ -1,3 +1,4 @@
+import PCastCluster
 public import PCastCore
 
 /// Finds the nodes from which an edge pulls a stream. A cluster's directory, or a list of fixed origins, implements it.
@@ -17,6 +18,13 @@ public struct StreamOrigin: Hashable, Sendable {
     public var uri: String
     /// The epoch of the publication at this node. Of several origins, only those with the highest epoch are used.
     public var epoch: UInt64
+    /// Whether it is this node, which has a publication of its own.
+    package var isThisNode = false
+    /// Distinguishes publications with equal epochs, because nodes may claim a name at the same time.
+    package var claim: UInt64 = 0
+
+    /// The epoch with the claim. Two publications never have the same one.
+    var publicationEpoch: StreamEpoch { StreamEpoch(number: epoch, claim: claim) }
 
     /// Creates an origin.
     public init(uri: String, epoch: UInt64 = 0) {
@@ -55,6 +63,8 @@ public struct EdgeConfiguration: Sendable {
     package struct TimeLimits: Hashable, Sendable {
         /// The time for the response of another node.
         package var response = Duration.seconds(8)
+        /// The same while viewers have no media, or could receive the publication of this node.
+        package var shortResponse = Duration.seconds(2)
         /// The time for which a request is repeated while the origin waits for the stream itself.
         package var ready = TimeSpan.seconds(3 as Int64)
         /// The time in which a node must answer an offer and connect.

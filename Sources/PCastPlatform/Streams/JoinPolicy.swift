@@ -41,7 +41,7 @@ struct JoinPolicy {
     /// - Throws: ``APIError``.
     func find(
         _ origin: StreamID?, of channel: PresentedChannel? = nil, in registry: StreamRegistry, for principal: Principal,
-        clientContext: ClientContext
+        clientContext: ClientContext, prefersOwn: Bool = false
     ) throws(APIError) -> LiveStream {
         if let channel, let named = principal.origin(requested: origin) {
             let stream = channel.streams.lazy.compactMap { registry.streams[$0] }.first {
@@ -62,7 +62,8 @@ struct JoinPolicy {
             try authorize(principal, clientContext, origin: newest.id.description, tags: newest.authorizingTags)
             return newest
         }
-        let stream = registry.streams[registry.resolve(named)].flatMap { stream in
+        let id = prefersOwn ? registry.resolveOwn(named) : registry.resolve(named)
+        let stream = registry.streams[id].flatMap { stream in
             stream.application == principal.application && registry.isAvailable(stream) ? stream : nil
         }
         try authorize(

@@ -8,9 +8,9 @@ struct LiveStream: Sendable {
     var peer: PeerID
     let application: ApplicationID
     var session: SessionID?
-    let tags: [String]
+    private(set) var tags: [String]
     /// The tags that a subscriber's token may require.
-    let authorizingTags: [String]
+    private(set) var authorizingTags: [String]
     let capabilities: [String]
     let startTime: WallTime
     /// The publisher's address; nil if unknown.
@@ -54,6 +54,9 @@ struct LiveStream: Sendable {
 
     /// Whether the publisher is another node. The origin records the stream and notifies the application's backend.
     var isPulled: Bool { !nodes.isEmpty }
+
+    /// Changes the tags of a pulled stream, which continues from another origin.
+    mutating func setTags(_ tags: StreamTags) { (self.tags, authorizingTags) = (tags.all, tags.authorizing) }
 
     /// Returns what the publisher should change, given its data quality.
     func warnings(_ quality: DataQuality?) -> [IngestFinding] {
@@ -156,7 +159,7 @@ struct CaptionTrack: Sendable {
 ///
 /// A subscriber's token may require a tag. If clients could choose such a tag themselves, their stream could appear in
 /// another channel. Therefore only tags that the publisher's token applies give access.
-struct StreamTags: Sendable {
+struct StreamTags: Hashable, Sendable {
     /// All tags, as in reports and notifications.
     let all: [String]
     /// The tags that a subscriber's token may require.

@@ -134,7 +134,8 @@ extension StreamDirectory {
         _ principal: Principal, clientContext: ClientContext, origin: StreamID?,
         onEnd: @escaping @Sendable (StreamEnd) async -> Void
     ) async throws(APIError) -> LocalViewing {
-        let (stream, capabilities) = try await admitViewer(principal, clientContext, origin: origin)
+        let (stream, capabilities) = try await admitViewer(
+            principal, clientContext, origin: origin, prefersOwn: true)
         let reservation = try policy.reserve(.viewer, principal, clientContext)
         let id = StreamID(RandomIdentifier.make(prefix: "view-"))
         let peer = registry.enter(

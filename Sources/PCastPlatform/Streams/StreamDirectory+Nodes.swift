@@ -1,4 +1,5 @@
 import Logging
+import PCastCluster
 import PCastCore
 import PCastDatabase
 import PCastIO
@@ -11,26 +12,40 @@ extension StreamDirectory {
     private var nodeSetupTime: TimeSpan { (edges?.configuration.timeLimits ?? EdgeConfiguration.TimeLimits()).setup }
     /// The prefix of the identifiers of links over which other nodes pull streams.
     static let linkPrefix = "link-"
+    /// The prefix of the identifiers of links by which a pulled stream receives the publication of this node.
+    private static let ownLinkPrefix = "own-link-"
 
     /// Pulls a requested stream that this node does not have. It returns without the stream if no other node has it, or
     /// the client may not view it.
     ///
     /// - Throws: ``APIError``.
     func waitForOrigin(
-        _ origin: StreamID?, for principal: Principal, _ clientContext: ClientContext
+        _ origin: StreamID?, for principal: Principal, _ clientContext: ClientContext, prefersOwn: Bool
     ) async throws(APIError) {
-        guard let edges, let requested = principal.origin(requested: origin), needsPull(requested) else { return }
+        guard let edges, let requested = principal.origin(requested: origin),
+            prefersOwn ? needsPull(forNode: requested) : needsPull(requested)
+        else { return }
         // A client without a valid token does not cause a pull.
         let tags = principal.token?.requiredTag.map { [$0] } ?? []
         try policy.authorize(principal, clientContext, origin: requested.description, tags: tags)
         try await edges.pull(requested, of: principal.application)
     }
 
-    /// Whether a requested stream is not at this node yet, and its publisher is not expected here.
+    /// Whether the stream that a viewer requests is not at this node yet, and its publisher is not expected here.
+    ///
+    /// A publication that stands by has no viewers of its own: they receive that of the current origin.
     func needsPull(_ requested: StreamID) -> Bool {
-        guard let stream = registry.streams[registry.resolve(requested)] else {
-            return pendingReconnects.streams[requested] == nil
-        }
+        let id = registry.resolve(requested)
+        guard requested != id, id == registry.ownStreams[requested] else { return isMissing(id) }
+        return otherNodes.value?.origin(of: requested) != nil
+    }
+
+    /// Whether the stream that another node requests, or a client that prefers the publication of this node, is not here
+    /// yet, and its publisher is not expected here.
+    func needsPull(forNode requested: StreamID) -> Bool { isMissing(registry.resolveOwn(requested)) }
+
+    private func isMissing(_ id: StreamID) -> Bool {
+        guard let stream = registry.streams[id] else { return pendingReconnects.streams[id] == nil }
         return stream.isPulled && stream.isAwaitingAnswer
     }
 
@@ -131,9 +146,10 @@ extension StreamDirectory {
         }
     }
 
-    /// Records that a pulled stream continues with the media of another link.
-    func noteLink(through nodes: [String], of id: StreamID) {
-        registry.update(id) { $0.nodes = nodes }
+    /// Records that a pulled stream continues with the media of another link, and has the tags of its origin.
+    func note(_ link: PulledStream.Link, of id: StreamID) {
+        registry.update(id) { $0.nodes = link.nodes }
+        registry.setTags(link.tags, of: id)
         guard let peer = registry.peers[id], registry.participants[peer]?.isAway == true else { return }
         registry.update(peer) { $0.isAway = false }
         reportActivity(of: peer, true)
@@ -147,6 +163,16 @@ extension StreamDirectory {
     }
 
     // MARK: Origin
+
+    /// Offers the publication of this node to the stream of the same name that this node pulls.
+    ///
+    /// - Throws: ``APIError``; with the kind `noStreamPlaying` if there is no publication.
+    func offerOwn(_ name: StreamID, of application: ApplicationID, by node: String) async throws(APIError) -> NodeOffer
+    {
+        guard registry.ownStreams[name] != nil else { throw .noStream }
+        // The connection is that of two nodes of one machine.
+        return try await offerToNode(name, of: application, to: [node], by: node, isOnThisMachine: true)
+    }
 
     /// Offers a stream to another node, for which it is a viewer that does not count.
     ///
@@ -166,14 +192,15 @@ extension StreamDirectory {
         {
             try await names.wait(for: requested.description)
         }
-        guard let stream = registry.streams[registry.resolve(requested)], stream.application == application,
+        guard let stream = registry.streams[registry.resolveOwn(requested)], stream.application == application,
             registry.isAvailable(stream)
         else { throw .noStream }
         guard !stream.nodes.contains(where: hops.contains) else { throw EdgeService.loop }
         let reservation = try policy.reserve(
             .preview, Principal(application: application, token: nil),
             ClientContext(connectionFrom: nil, isTrustedProxy: false))
-        let link = StreamID(RandomIdentifier.make(prefix: Self.linkPrefix))
+        let prefix = hops.last == node ? Self.ownLinkPrefix : Self.linkPrefix
+        let link = StreamID(RandomIdentifier.make(prefix: prefix))
         let peer = registry.enter(
             link, reservation, origin: stream.id, isPublisher: false, isPreview: true, at: MonotonicClock.now(),
             onEnd: { _ in }, onQuality: { _, _ in })

@@ -91,7 +91,7 @@ extension StreamDirectory {
             try await waitForRequestedStream(of: origin, for: principal, clientContext)
         }
         let stream = try policy.find(
-            origin, of: channel, in: registry, for: principal, clientContext: clientContext)
+            origin, of: channel, in: registry, for: principal, clientContext: clientContext, prefersOwn: true)
         if countsAsViewer { try policy.takeJoin(principal, clientContext) }
         try await policy.authenticator.checkHook(.subscribe(stream.id), principal, clientContext)
         if countsAsViewer { _ = try policy.reserve(.viewer, principal, clientContext) }

@@ -239,20 +239,21 @@ actor StreamDirectory {
     }
 
     /// Returns the stream that a client may view, and its options. It waits for a publisher that is expected.
+    /// `prefersOwn` selects the publication of this node, for clients that cannot receive those of others.
     ///
     /// - Throws: ``APIError``.
     func admitViewer(
         _ principal: Principal, _ clientContext: ClientContext, origin: StreamID?, options: [String] = [],
-        isPreview: Bool = false
+        isPreview: Bool = false, prefersOwn: Bool = false
     ) async throws(APIError) -> (LiveStream, StreamCapabilities) {
         var channel = channel(requested: origin, for: principal)
         if channel == nil {
             try await waitForName(origin, for: principal, clientContext)
             try await waitForRequestedStream(of: origin, for: principal, clientContext)
-            try await waitForOrigin(origin, for: principal, clientContext)
+            try await waitForOrigin(origin, for: principal, clientContext, prefersOwn: prefersOwn)
         }
         let stream = try policy.find(
-            origin, of: channel, in: registry, for: principal, clientContext: clientContext)
+            origin, of: channel, in: registry, for: principal, clientContext: clientContext, prefersOwn: prefersOwn)
         let capabilities = try StreamCapabilities(principal.capabilities, options: options, for: .view)
         if !isPreview { try policy.takeJoin(principal, clientContext) }
         guard policy.authenticator.hasHook else { return (stream, capabilities) }
@@ -261,7 +262,9 @@ actor StreamDirectory {
         let requested = principal.origin(requested: origin) ?? stream.id
         if channel != nil { channel = self.channel(requested: origin, for: principal) }
         return (
-            try policy.find(requested, of: channel, in: registry, for: principal, clientContext: clientContext),
+            try policy.find(
+                requested, of: channel, in: registry, for: principal, clientContext: clientContext,
+                prefersOwn: prefersOwn),
             capabilities
         )
     }
@@ -365,7 +368,7 @@ actor StreamDirectory {
     func end(
         _ id: StreamID, of application: ApplicationID? = nil, reason: StreamEndedReason, description: String
     ) async -> Bool {
-        let id = registry.resolve(id)
+        let id = registry.resolveOwn(id)
         guard let peer = registry.peers[id], let participant = registry.participants[peer] else {
             if await endPending(id, of: application, reason: reason, description: description) { return true }
             return await endWaiting?(id, application, reason, description) ?? false

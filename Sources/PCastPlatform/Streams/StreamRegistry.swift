@@ -57,8 +57,10 @@ struct StreamRegistry {
 
     private(set) var streams: [StreamID: LiveStream] = [:]
     private(set) var participants: [PeerID: Participant] = [:]
-    /// The streams that viewers receive by declared names.
+    /// The streams that viewers receive by names. A pulled stream precedes the publication of this node.
     private(set) var namedStreams: [StreamID: StreamID] = [:]
+    /// The declared streams of this node, by their names.
+    private(set) var ownStreams: [StreamID: StreamID] = [:]
     /// The participant of each stream and viewing.
     private(set) var peers: [StreamID: PeerID] = [:]
     /// The subscribers of each stream, including previews. A stream without subscribers has no entry.
@@ -109,8 +111,13 @@ struct StreamRegistry {
             subscribableStreams.remove(stream)
             available.remove(stream)
             resumableStreams.remove(stream)
-            if case .named(let name) = stream.place { namedStreams[StreamID(name)] = nil }
-            for name in stream.requestedNames where namedStreams[name] == stream.id { namedStreams[name] = nil }
+            if case .named(let name) = stream.place {
+                ownStreams[StreamID(name)] = nil
+                if namedStreams[StreamID(name)] == stream.id { namedStreams[StreamID(name)] = nil }
+            }
+            for name in stream.requestedNames where namedStreams[name] == stream.id {
+                namedStreams[name] = ownStreams[name]
+            }
         } else {
             subscribers[participant.origin]?.remove(peer)
             if subscribers[participant.origin]?.isEmpty == true { subscribers[participant.origin] = nil }
@@ -154,19 +161,38 @@ struct StreamRegistry {
     /// Adds a stream whose publisher has entered.
     mutating func add(_ stream: LiveStream) {
         streams[stream.id] = stream
-        if case .named(let name) = stream.place { namedStreams[StreamID(name)] = stream.id }
+        if case .named(let name) = stream.place {
+            ownStreams[StreamID(name)] = stream.id
+            // The viewers of a pulled stream and those that join it receive the same publication.
+            if namedStreams[StreamID(name)] == nil { namedStreams[StreamID(name)] = stream.id }
+        }
         updateIndexes(of: stream.id)
     }
 
-    /// Adds a name of a pulled stream. It has no effect for the stream's identifier, and for a name in use.
+    /// Adds a name of a pulled stream. It has no effect for the stream's identifier, and for a name of another pulled
+    /// stream.
     mutating func add(name: StreamID, of id: StreamID) {
-        guard name != id, namedStreams[name] == nil, streams[id] != nil else { return }
+        guard name != id, namedStreams[name] == nil || namedStreams[name] == ownStreams[name], streams[id] != nil
+        else { return }
         namedStreams[name] = id
         streams[id]?.requestedNames.insert(name)
     }
 
+    /// Changes the tags of a stream, by which viewers find it.
+    mutating func setTags(_ tags: StreamTags, of id: StreamID) {
+        guard let stream = streams[id] else { return }
+        subscribableStreams.remove(stream)
+        resumableStreams.remove(stream)
+        streams[id]?.setTags(tags)
+        updateIndexes(of: id)
+    }
+
     /// Returns the stream that a viewer receives who requests an identifier, which may be the name of a declared stream.
     func resolve(_ requested: StreamID) -> StreamID { namedStreams[requested] ?? requested }
+
+    /// Returns the stream that a request of another node or of the management names: the publication of this node, also
+    /// while viewers receive another one by its name.
+    func resolveOwn(_ requested: StreamID) -> StreamID { ownStreams[requested] ?? resolve(requested) }
 
     /// Changes a stream. It has no effect if the stream has ended.
     mutating func update<Failure>(

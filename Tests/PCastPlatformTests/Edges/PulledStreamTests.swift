@@ -67,7 +67,7 @@ struct PulledStreamTests {
         pull.sending = [connected.stream]
         #expect(pull.run(.milliseconds(50)) == [.select(connected)])
         #expect(pull.machine.current == connected)
-        #expect(pull.run(.seconds(5)).isEmpty, "the new link is used")
+        #expect(pull.run(.seconds(4)).isEmpty, "the new link is used")
     }
 
     @Test("silence is noticed after 300 to 500 ms, and without viewers it is none")
@@ -100,6 +100,74 @@ struct PulledStreamTests {
         pull.sending = [Self.stream]
         #expect(pull.run(.milliseconds(50)) == [.close(connected.stream)])
         #expect(pull.machine.current.stream == Self.stream)
+    }
+
+    @Test("the publication of this node continues a silent link, and its claim keeps the link")
+    func own() throws {
+        let pull = Pull()
+        var own = StreamOrigin(uri: "http://own", epoch: 1)
+        own.isThisNode = true
+        pull.origins = [Self.first, own]
+        #expect(pull.run(.seconds(10)).isEmpty, "it stands by")
+        pull.sending = []
+        #expect(pull.run(.milliseconds(350)) == [.connect(own)])
+        let link = pull.connect("link")
+        let connected = try #require(link)
+        pull.sending = [connected.stream]
+        #expect(pull.run(.milliseconds(50)) == [.select(connected)])
+        // The lease of the first origin expires, and this node claims the name.
+        own.epoch = 2
+        pull.origins = [own]
+        #expect(pull.run(.seconds(10)).isEmpty)
+        #expect(pull.machine.current.origin == own)
+        // Its publication ends, and another node has the name.
+        pull.ended = [connected.stream]
+        pull.origins = [StreamOrigin(uri: "http://second", epoch: 3)]
+        #expect(pull.run(.milliseconds(50)) == [.connect(pull.origins[0])])
+    }
+
+    @Test("a link to a publication that stands by is replaced by one to the current origin when that has media")
+    func returning() throws {
+        let pull = Pull()
+        pull.origins = [Self.first, Self.second]
+        _ = pull.run(.seconds(1))
+        pull.sending = []
+        #expect(pull.run(.milliseconds(350)) == [.connect(Self.second)])
+        let link = pull.connect("link")
+        let connected = try #require(link)
+        pull.sending = [connected.stream]
+        #expect(pull.run(.milliseconds(50)) == [.select(connected)])
+        #expect(pull.run(.milliseconds(4_900)).isEmpty)
+        #expect(pull.run(.milliseconds(200)) == [.connect(Self.first)])
+        pull.machine.failed(Self.first, at: pull.now)
+        #expect(pull.run(.milliseconds(4_900)).isEmpty)
+        #expect(pull.run(.milliseconds(200)) == [.connect(Self.first)])
+        let returned = pull.connect("returned")
+        let next = try #require(returned)
+        #expect(pull.run(.seconds(1)).isEmpty, "it has no media yet")
+        pull.sending = [connected.stream, next.stream]
+        #expect(pull.run(.milliseconds(50)) == [.select(next), .close(connected.stream)])
+        #expect(pull.run(.seconds(10)).isEmpty)
+    }
+
+    @Test("a publication that stands by does not keep its link when another node claims the name")
+    func claimed() throws {
+        let pull = Pull()
+        let (third, claim) = (StreamOrigin(uri: "http://third", epoch: 1), StreamOrigin(uri: "http://third", epoch: 2))
+        pull.origins = [Self.first, Self.second, third]
+        _ = pull.run(.seconds(1))
+        pull.sending = []
+        #expect(pull.run(.milliseconds(350)) == [.connect(Self.second)])
+        let link = pull.connect("link")
+        let connected = try #require(link)
+        pull.sending = [connected.stream]
+        #expect(pull.run(.milliseconds(50)) == [.select(connected)])
+        pull.origins = [claim, StreamOrigin(uri: Self.second.uri, epoch: 2)]
+        #expect(pull.run(.milliseconds(50)) == [.connect(claim)])
+        // Of two claims with the same number, the higher one replaces the other.
+        var (lower, higher) = (claim, StreamOrigin(uri: Self.second.uri, epoch: 2))
+        (lower.claim, higher.claim) = (1, 2)
+        #expect(higher.publicationEpoch > lower.publicationEpoch)
     }
 
     @Test("an origin with a higher epoch replaces a link that has media; one with a lower epoch is not used")

@@ -38,9 +38,10 @@ struct EdgeFailoverTests {
     /// The first frame of the second origin.
     private static let secondFirst: UInt32 = 1_000_000
 
-    /// Runs two origins that declare one name, and an edge.
+    /// Runs two origins that declare one name, and an edge, which may declare it too.
     private static func run(
-        _ origins: TestOrigins, _ body: ([TestPlatform], _ edge: TestPlatform) async throws -> Void
+        _ origins: TestOrigins, edgeDeclares: Bool = false,
+        _ body: ([TestPlatform], _ edge: TestPlatform) async throws -> Void
     ) async throws {
         var declaration = StreamDeclaration(name: "show")
         // The name does not close while its publisher is off.
@@ -55,6 +56,7 @@ struct EdgeFailoverTests {
                 try await TestPlatform.runConfigured(
                     configure: { configuration in
                         configuration.edges.secret = secret
+                        if edgeDeclares { configuration.streams = declared }
                         configuration.edges.directory = origins
                         configuration.edges.closeAfter = .seconds(3_600)
                     }
@@ -83,12 +85,7 @@ struct EdgeFailoverTests {
     private static func check(
         _ origins: TestOrigins, _ senders: [Sender], _ platforms: [TestPlatform], _ edge: TestPlatform
     ) async throws {
-        for platform in platforms {
-            let isLive = try await eventually {
-                try await platform.ask("GET", "/pcast/names").body.contains(#""state":"live""#)
-            }
-            try #require(isLive)
-        }
+        for platform in platforms { try await waitUntilLive(platform) }
         let (first, second) = (platforms[0].uri, platforms[1].uri)
         let viewer = try FramePeer.viewer()
         let isSecond = { viewer.videoNumbers.last.map { $0 >= secondFirst } }
@@ -118,5 +115,61 @@ struct EdgeFailoverTests {
         #expect(!viewer.isClosed)
         #expect(try await edge.send("GET", resource).status == 204)
         #expect(await edge.platform.streams().map(\.id) == streams, "viewers see one stream")
+    }
+
+    private static func waitUntilLive(_ platform: TestPlatform) async throws {
+        let isLive = try await eventually {
+            try await platform.ask("GET", "/pcast/names").body.contains(#""state":"live""#)
+        }
+        try #require(isLive)
+    }
+
+    @Test("a viewer at an edge continues with the publication of the same node, and returns to the current origin")
+    func own() async throws {
+        let origins = TestOrigins()
+        try await Self.run(origins, edgeDeclares: true) { platforms, edge in
+            let token = try Tokens.make { $0.forPublishingOnly().applyTag("name:show") }
+            let senders = [try Sender(first: 0), try Sender(first: Self.secondFirst)]
+            _ = try await senders[0].peer.publish(to: platforms[0], token: token)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try await senders[0].run() }
+                try await Self.waitUntilLive(platforms[0])
+                let first = StreamOrigin(uri: platforms[0].uri, epoch: 1)
+                origins.set([first])
+                let viewer = try FramePeer.viewer()
+                let resource = try await viewer.view("show", at: edge)
+                #expect(try await eventually { !viewer.videoNumbers.isEmpty })
+
+                // A second encoder publishes the name at the edge. It stands by.
+                _ = try await senders[1].peer.publish(to: edge, token: token)
+                group.addTask { try await senders[1].run() }
+                try await Self.waitUntilLive(edge)
+                let late = try FramePeer.viewer()
+                _ = try await late.view("show", at: edge)
+                #expect(try await eventually { !late.videoNumbers.isEmpty })
+                let numbers = viewer.videoNumbers + late.videoNumbers
+                #expect(numbers.allSatisfy { $0 < Self.secondFirst }, "all viewers receive the first origin")
+
+                // The first origin is silent.
+                var own = StreamOrigin(uri: edge.uri, epoch: 1)
+                own.isThisNode = true
+                senders[0].setOn(false)
+                origins.set([first, own])
+                for peer in [viewer, late] {
+                    #expect(try await eventually { peer.videoNumbers.last.map { $0 >= Self.secondFirst } == true })
+                }
+
+                // The first origin has claimed the name again. Both send.
+                senders[0].setOn(true)
+                own.epoch = 2
+                origins.set([StreamOrigin(uri: platforms[0].uri, epoch: 2), own])
+                for peer in [viewer, late] {
+                    #expect(try await eventually { peer.videoNumbers.last.map { $0 < Self.secondFirst } == true })
+                }
+                #expect(!viewer.isClosed && !late.isClosed)
+                #expect(try await edge.send("GET", resource).status == 204)
+                group.cancelAll()
+            }
+        }
     }
 }

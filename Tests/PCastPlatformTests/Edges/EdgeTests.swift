@@ -172,10 +172,10 @@ import Testing
 
     /// Origins that are known after the platforms have started.
     private final class LateOrigins: StreamOrigins {
-        let uri = Mutex("")
+        let uris = Mutex<[String]>([])
 
         func origins(of stream: StreamID, application: ApplicationID) async -> [StreamOrigin] {
-            [StreamOrigin(uri: uri.withLock { $0 })]
+            uris.withLock { $0 }.map { StreamOrigin(uri: $0) }
         }
     }
 
@@ -195,13 +195,43 @@ import Testing
                     $0.edges.origins = [first.uri]
                 }
             ) { second in
-                known.uri.withLock { $0 = second.uri }
+                known.uris.withLock { $0 = [second.uri] }
                 let answer = try await first.post("/whep/unknown", try Offers.viewer())
                 #expect(answer.status == 409)
                 #expect(log.lines.contains { $0.contains("node rejected") && $0.contains("would return") })
                 // A stream of one of them is still pulled by the other.
                 let stream = try await first.publish().stream
                 #expect(try await second.post("/whep/\(stream)", try Offers.viewer()).status == 201)
+            }
+        }
+    }
+
+    @Test(
+        "two nodes that pull a stream from each other at the same time ask their next origin", .timeLimit(.minutes(10)))
+    func mutual() async throws {
+        let known = [LateOrigins(), LateOrigins()]
+        try await TestPlatform.runConfigured(
+            configure: {
+                $0.edges.secret = Self.secret
+                $0.edges.directory = known[0]
+            }
+        ) { first in
+            try await TestPlatform.runConfigured(
+                configure: {
+                    $0.edges.secret = Self.secret
+                    $0.edges.directory = known[1]
+                }
+            ) { second in
+                try await TestPlatform.runConfigured(configure: { $0.edges.secret = Self.secret }) { third in
+                    known[0].uris.withLock { $0 = [second.uri, third.uri] }
+                    known[1].uris.withLock { $0 = [first.uri, third.uri] }
+                    let stream = try await third.publish().stream
+                    let offers = [try Offers.viewer(), try Offers.viewer()]
+                    async let atFirst = first.post("/whep/\(stream)", offers[0])
+                    async let atSecond = second.post("/whep/\(stream)", offers[1])
+                    let statuses = try await [atFirst.status, atSecond.status]
+                    #expect(statuses == [201, 201])
+                }
             }
         }
     }

@@ -35,6 +35,7 @@ package struct StreamJob: Sendable {
 
     /// Runs the job until the stream has ended.
     package func run() async {
+        report(.opening)
         let policy: OutboundPolicy
         do throws(PCastError) {
             policy = try OutboundPolicy.open(order, refused: refuse)

@@ -1,5 +1,4 @@
 import CLinux
-import Dispatch
 import Glibc
 package import PCastCore
 
@@ -50,14 +49,19 @@ package struct AddressPolicy: Sendable {
         return first
     }
 
-    /// Resolves and checks a host like `evaluate`, on another thread.
+    /// Resolves and checks a host like `evaluate`, on a thread of its own. A name whose DNS server does not respond blocks
+    /// its thread for seconds, and must not delay other names. Callers bound the number of simultaneous calls.
     ///
-    /// - Throws: ``AddressRejection``.
+    /// - Throws: ``AddressRejection``, `unknown` also if the system has no more threads.
     package func resolveAndCheck(host: String, port: UInt16) async throws(AddressRejection) -> TransportAddress {
-        let result = await withCheckedContinuation { continuation in
-            DispatchQueue.global().async {
-                continuation.resume(
-                    returning: Result { () throws(AddressRejection) in try evaluate(host: host, port: port) })
+        let result: Result<TransportAddress, AddressRejection> = await withCheckedContinuation { continuation in
+            do throws(IOError) {
+                _ = try WorkerThread(name: "resolve") {
+                    continuation.resume(
+                        returning: Result { () throws(AddressRejection) in try evaluate(host: host, port: port) })
+                }
+            } catch {
+                continuation.resume(returning: .failure(.unknown(host: host)))
             }
         }
         return try result.get()

@@ -58,6 +58,8 @@ public struct IngestJob: Codable, Hashable, Sendable {
 
 /// A report of an ingest or egress process to the platform. Each is one line of JSON on standard output.
 public enum JobReport: Codable, Hashable, Sendable {
+    /// The process has started, and opens the media.
+    case opening
     /// The process listens, and no peer has connected yet.
     case listening
     /// The stream is live.

@@ -1,3 +1,4 @@
+import Foundation
 import PCastCore
 import PCastIO
 
@@ -29,6 +30,43 @@ struct JobProcess {
         answer = isRunning
         startContinuation?.resume(returning: isRunning)
         startContinuation = nil
+    }
+}
+
+/// The jobs whose processes are starting, and those that wait for them.
+///
+/// A process needs a processor until it opens its media (``JobReport/opening``). Only a few do so at the same time, and the
+/// others wait in their order: of many that start at once, none would run before its timeout. Opening the media is not
+/// limited, so that addresses that do not respond delay no other job.
+struct JobStartQueue {
+    /// The maximum number of processes that start at the same time, which keeps all processors busy.
+    static let defaultLimit = max(4, 2 * ProcessInfo.processInfo.activeProcessorCount)
+
+    private let limit: Int
+    private var starting: Set<StreamID> = []
+    private var waiting: [(id: StreamID, resume: @Sendable (Bool) -> Void)] = []
+
+    init(limit: Int = defaultLimit) { self.limit = limit }
+
+    /// Returns whether the process of a job may start now. If not, the job has to wait.
+    mutating func begin(_ id: StreamID) -> Bool {
+        guard starting.count < limit else { return false }
+        starting.insert(id)
+        return true
+    }
+
+    /// Adds a job that waits. `resume` is called once: with true if its process may start, and with false if the job has
+    /// ended before.
+    mutating func wait(_ id: StreamID, resume: @escaping @Sendable (Bool) -> Void) { waiting.append((id, resume)) }
+
+    /// Records that the process of a job has started, or that the job has ended, and lets the next one start. Only the
+    /// first call for a job has an effect.
+    mutating func finish(_ id: StreamID) {
+        if let index = waiting.firstIndex(where: { $0.id == id }) { return waiting.remove(at: index).resume(false) }
+        guard starting.remove(id) != nil, !waiting.isEmpty else { return }
+        let next = waiting.removeFirst()
+        starting.insert(next.id)
+        next.resume(true)
     }
 }
 
@@ -74,6 +112,8 @@ struct DeclaredJob: Sendable {
     let role: NamedStreamMachine.Role?
     let uri: String
     let isLooping: Bool
+    /// Returns whether the job is still needed. It is called before the process starts, which may be later.
+    let isWanted: @Sendable () async -> Bool
     /// Called once when the job has ended after it had started.
     let onEnd: @Sendable (StreamEnd) async -> Void
 }

@@ -23,6 +23,7 @@ actor JobSupervisor {
     /// The number of requests whose host is being resolved. They count towards the limit of jobs, because each resolution
     /// blocks a thread.
     private var resolving = 0
+    private var starts = JobStartQueue()
     private var isStopping = false
     private var watch: Task<Void, Never>?
 
@@ -76,7 +77,10 @@ actor JobSupervisor {
         order.stream = request.origin?.description
         order.maximumFrameRate = options.maximumFrameRate
         order.skippedMilliseconds = Int(options.skip.milliseconds)
-        try await start(runner, order, of: request.principal, isDetached: options.isDetached)
+        let (requestedAt, timeout) = (MonotonicClock.now(), limiter?.configuration.startTimeout ?? .zero)
+        try await start(
+            runner, order, of: request.principal, isDetached: options.isDetached,
+            isWanted: { MonotonicClock.now() - requestedAt < timeout })
         watchSessions()
         let id = runner.stream
         guard await registry.began(id, in: request.session), let run = runs[id], !run.isOver else {
@@ -101,16 +105,18 @@ actor JobSupervisor {
         order.stream = job.role == nil ? job.name : nil
         order.isLooping = job.isLooping
         try await start(
-            runner, order, of: Principal(application: job.application, token: nil), isDetached: true, onEnd: job.onEnd)
+            runner, order, of: Principal(application: job.application, token: nil), isDetached: true,
+            isWanted: job.isWanted, onEnd: job.onEnd)
         return runner.stream
     }
 
-    /// Starts the process of a job, and waits until it runs.
+    /// Starts the process of a job when it is its turn, and waits until it runs. The time until its turn does not count
+    /// towards the timeout of the start.
     ///
     /// - Throws: ``APIError``.
     private func start(
         _ runner: IngestJobRunner, _ order: IngestJob, of principal: Principal, isDetached: Bool,
-        onEnd: (@Sendable (StreamEnd) async -> Void)? = nil
+        isWanted: @Sendable () async -> Bool, onEnd: (@Sendable (StreamEnd) async -> Void)? = nil
     ) async throws(APIError) {
         guard let limiter, let platform, !isStopping else {
             throw APIError(
@@ -143,6 +149,12 @@ actor JobSupervisor {
         order.networks = limiter.configuration.networks.map(\.description)
         order.mediaPort = directory.router.rtcPort
         order.folder = limiter.configuration.directory
+        guard await isNext(id) else { throw .ended }
+        guard await isWanted(), runs[id] != nil else {
+            runs[id]?.isOver = true
+            dismiss(id, kill: true)
+            throw APIError(.capacity, "Too many ingest and egress jobs start at the same time: retry later.")
+        }
         logger.info(
             "worker started",
             metadata: ["stream": "\(id)", "kind": "\(order.kind.rawValue)", "uri": "\(admitted.uri)"])
@@ -173,6 +185,14 @@ actor JobSupervisor {
         guard live != nil else { throw .noStream }
         try await authenticator.checkHook(.subscribe(origin), request.principal, request.clientContext)
         return .egress(origin)
+    }
+
+    /// Waits until the process of a job may start. Returns false if the job has ended before.
+    private func isNext(_ id: StreamID) async -> Bool {
+        if starts.begin(id) { return true }
+        return await withCheckedContinuation { continuation in
+            starts.wait(id) { continuation.resume(returning: $0) }
+        }
     }
 
     private func launch(_ id: StreamID, _ order: IngestJob, _ configuration: JobConfiguration) {
@@ -248,12 +268,16 @@ actor JobSupervisor {
             return
         }
         switch report {
-        case .listening, .running: runs[id]?.reportStart(true)
+        case .opening: starts.finish(id)
+        case .listening, .running:
+            starts.finish(id)
+            runs[id]?.reportStart(true)
         case .note(let text):
             guard runs[id]?.output.countMessage() == true else { return }
             logger.info(
                 "worker message", metadata: ["stream": "\(id)", "text": "\(String(text.prefix(Self.longestNote)))"])
         case .ended(let reason, let description):
+            starts.finish(id)
             guard runs[id]?.reportedEnd == nil else { return }
             runs[id]?.reportedEnd = (reason, description)
             logger.info(
@@ -274,6 +298,7 @@ actor JobSupervisor {
     }
 
     private func processEnded(_ id: StreamID, _ status: ChildProcess.End) async {
+        starts.finish(id)
         guard let run = runs[id] else { return }
         logger.info("worker process ended", metadata: ["stream": "\(id)", "status": "\(status)"])
         runs[id]?.reportStart(false)
@@ -348,6 +373,7 @@ actor JobSupervisor {
 
     /// Waits for a process to end, and kills it if it does not.
     private func dismiss(_ id: StreamID, kill: Bool) {
+        starts.finish(id)
         guard let run = runs[id] else { return }
         authenticator.workers.revoke(run.credential)
         guard let process = run.process else {

@@ -10,6 +10,7 @@ extension NamedStreamService {
         entries[name]?.starts[role] = start
         let job = DeclaredJob(
             name: name, application: entry.application, role: role, uri: uri, isLooping: role == .fallback,
+            isWanted: { [weak self] in await self?.isWanted(role, start, of: name) ?? false },
             onEnd: { [weak self] end in await self?.jobEnded(role, start, of: name, why: end.wire) })
         Task {
             do throws(APIError) {
@@ -29,10 +30,14 @@ extension NamedStreamService {
         return "file://" + (text.hasPrefix("/") ? text : (mediaDirectory ?? "") + "/" + text)
     }
 
+    /// Whether a start of a job was neither stopped nor replaced by another one.
+    private func isWanted(_ role: NamedStreamMachine.Role, _ start: Int, of name: String) -> Bool {
+        guard let entry = entries[name], entry.starts[role] == start else { return false }
+        return role == .source ? entry.machine.source.isRunning : entry.machine.fallback.isRunning
+    }
+
     private func jobStarted(_ id: StreamID, _ role: NamedStreamMachine.Role, _ start: Int, of name: String) async {
-        let isWanted =
-            role == .source ? entries[name]?.machine.source.isRunning : entries[name]?.machine.fallback.isRunning
-        guard entries[name]?.starts[role] == start, isWanted == true else {
+        guard isWanted(role, start, of: name) else {
             return await workers.end(id, reason: .ended, description: "")
         }
         entries[name]?.jobs[role] = id
@@ -78,6 +83,7 @@ extension NamedStreamService {
     private func startPush(_ uri: String, _ start: Int, of name: String, _ application: ApplicationID) {
         let job = DeclaredJob(
             name: name, application: application, role: nil, uri: uri, isLooping: false,
+            isWanted: { [weak self] in await self?.isWanted(push: uri, start, of: name) ?? false },
             onEnd: { [weak self] end in await self?.pushEnded(uri, start, of: name, why: end.wire) })
         Task {
             do throws(APIError) {
@@ -89,8 +95,13 @@ extension NamedStreamService {
         }
     }
 
+    /// Whether a start of a push was neither stopped nor replaced by another one.
+    private func isWanted(push uri: String, _ start: Int, of name: String) -> Bool {
+        entries[name]?.pushes[uri]?.start == start
+    }
+
     private func pushStarted(_ id: StreamID, _ uri: String, _ start: Int, of name: String) async {
-        guard entries[name]?.pushes[uri]?.start == start else {
+        guard isWanted(push: uri, start, of: name) else {
             return await workers.end(id, reason: .ended, description: "")
         }
         entries[name]?.pushes[uri]?.id = id

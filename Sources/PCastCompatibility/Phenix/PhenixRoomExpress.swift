@@ -180,16 +180,29 @@ public final class PhenixChannelExpress: Sendable {
     private func follow(
         _ channel: Channel, _ options: PhenixSubscribeOptions, _ callback: @escaping SubscriberCallback
     ) {
-        let members = channel.room.members
-        let task = Task { [streams = channel.stream.values] in
-            for await stream in streams {
-                if Task.isCancelled { return }
-                if let stream {
-                    callback(.ok, PhenixExpressSubscriber(stream), options.renderer(of: stream))
-                } else if !members.value.contains(where: { $0.role == .presenter && !$0.streams.isEmpty }) {
-                    // Otherwise, the stream of a presenter is about to follow.
-                    callback(.noStreamPlaying, nil, nil)
+        let task = Task { [members = channel.room.members, stream = channel.stream] in
+            let (changes, change) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+            await withTaskGroup(of: Void.self) { group in
+                // The stream of a presenter may end before or after the presenter leaves.
+                group.addTask { for await _ in stream.values { change.yield() } }
+                group.addTask { for await _ in members.values { change.yield() } }
+                var reported: MediaStream?
+                var isVacant = false
+                for await _ in changes {
+                    if Task.isCancelled { break }
+                    if let current = stream.value {
+                        guard current !== reported else { continue }
+                        (reported, isVacant) = (current, false)
+                        callback(.ok, PhenixExpressSubscriber(current), options.renderer(of: current))
+                    } else if !isVacant,
+                        !members.value.contains(where: { $0.role == .presenter && !$0.streams.isEmpty })
+                    {
+                        // Otherwise, the stream of a presenter is about to follow.
+                        (reported, isVacant) = (nil, true)
+                        callback(.noStreamPlaying, nil, nil)
+                    }
                 }
+                group.cancelAll()
             }
         }
         following.withLock { $0.updateValue(task, forKey: ObjectIdentifier(channel)) }?.cancel()

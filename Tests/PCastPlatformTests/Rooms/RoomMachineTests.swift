@@ -200,13 +200,17 @@ import Testing
 
     @Test("lost connections, stale changes and late requests: all clients know the same members")
     func convergence() {
+        var faults: [RoomSimulation.Fault: Int] = [:]
         for seed in 0..<1_000 {
             var simulation = RoomSimulation(seed: UInt64(seed))
             if let fault = simulation.run() {
                 Issue.record("seed \(seed): \(fault)")
                 return
             }
+            faults.merge(simulation.faults, uniquingKeysWith: +)
         }
+        // Each kind of fault happened often enough for the result to have a meaning.
+        for fault in RoomSimulation.Fault.allCases { #expect(faults[fault, default: 0] > 1_000, "\(fault)") }
     }
 }
 
@@ -292,6 +296,12 @@ private struct RoomSimulation {
         var lastEvent: UInt64 = 0
     }
 
+    enum Fault: CaseIterable {
+        case lostConnection, conflict, reorderedRequest, endedStream
+    }
+
+    /// The number of faults that were caused.
+    private(set) var faults: [Fault: Int] = [:]
     private var random: SimulationGenerator
     private var room: RoomMachine
     private var clients: [Client]
@@ -343,7 +353,7 @@ private struct RoomSimulation {
         case 4: publish(index)
         case 5: endStream(index)
         case 6: clients[index].toServer.append(.leave)
-        case 7: if clients[index].toServer.count > 1 { clients[index].toServer.swapAt(0, 1) }
+        case 7: if clients[index].toServer.count > 1 { reorder(index) }
         case 8: noticeEnd()
         default: break
         }
@@ -388,8 +398,14 @@ private struct RoomSimulation {
         clients[index].toServer = [.join(clients[index].own)]
     }
 
+    private mutating func reorder(_ index: Int) {
+        clients[index].toServer.swapAt(0, 1)
+        faults[.reorderedRequest, default: 0] += 1
+    }
+
     private mutating func disconnect(_ index: Int) {
         guard let connection = clients[index].connection else { return }
+        faults[.lostConnection, default: 0] += 1
         clients[index].connection = nil
         clients[index].isInRoom = false
         clients[index].known = [:]
@@ -434,6 +450,7 @@ private struct RoomSimulation {
     private mutating func endStream(_ index: Int) {
         guard let stream = clients[index].own.streams.first?.streamID, ended[stream] == nil else { return }
         ended[stream] = now
+        faults[.endedStream, default: 0] += 1
         room.streamEnded(stream, of: clients[index].session, at: now)
     }
 
@@ -444,7 +461,9 @@ private struct RoomSimulation {
             clients[index].isInRoom = true
             clients[index].own = own
             clients[index].known = Dictionary(uniqueKeysWithValues: members.map { ($0.session, $0) })
-        case .refused(.conflict(let lastUpdate)): clients[index].own.lastUpdate = lastUpdate
+        case .refused(.conflict(let lastUpdate)):
+            faults[.conflict, default: 0] += 1
+            clients[index].own.lastUpdate = lastUpdate
         case .refused: break
         case .event(let event): apply(event, to: index)
         }

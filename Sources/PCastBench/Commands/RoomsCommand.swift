@@ -12,22 +12,24 @@ struct RoomsCommand: AsyncParsableCommand {
         abstract: "Measure the event of a presenter at the audience of a channel, and the first frame after it.",
         discussion: """
             Each member of the audience is a session of the SDK with its own connection. The platform is a separate \
-            process. A presenter announces its stream, and each member records the time of the event. With the first \
-            event, viewers that do not decode join by WHEP with the alias of the channel, one after the other, and \
-            record their first frames. This repeats for --rounds. All times are those of this machine, on which the \
-            clients run, too.
+            process. A presenter announces its stream, and each member records the time of the event. The first \
+            --viewers members that have it watch: for each of them, a viewer with its own socket that does not decode \
+            joins by WHEP with the alias of the channel at once. Its time ends with its first frame, and contains the \
+            request, ICE, DTLS and the wait for a key frame. This repeats for --rounds. All times are those of this \
+            machine, whose processors the clients use, too. The platform sends the whole stream to each viewer, so \
+            more viewers than the fan-out of the machine measure its overload.
             """)
 
     @Option(help: "Number of members of the audience.")
     var members = 10_000
 
-    @Option(help: "Number of viewers that receive media.")
-    var viewers = 50
+    @Option(help: "Number of members for which a viewer receives media.")
+    var viewers = 200
 
     @Option(help: "Number of times that the presenter joins.")
     var rounds = 5
 
-    @Option(help: "First UDP port of the viewers.")
+    @Option(help: "First UDP port of the viewers. Each round has another address of 127.0.0.0/8.")
     var firstPort: UInt16 = 21_000
 
     @OptionGroup var options: ReportOptions
@@ -36,21 +38,24 @@ struct RoomsCommand: AsyncParsableCommand {
     /// The limits that the platform raises, because all clients have the same address.
     private static let limits = [
         "sessions-per-address", "connections", "connections-per-address", "connections-per-second", "joins-per-second",
-        "requests-per-second",
+        "requests-per-second", "viewers-per-address", "viewers-per-application", "viewers",
     ]
     private static let targets = [
         Target("eventP99", .atMost(500)), Target("firstFrameP99", .atMost(1_000)), Target("withoutEvent", .exactly(0)),
+        Target("withoutFrame", .exactly(0)),
     ]
-    /// The number of members that enter at the same time.
+    /// The number of members that enter at the same time, and of viewers whose requests are outstanding.
     private static let entering = 64
     private static let timeout = TimeSpan.seconds(60)
 
     func validate() throws {
-        guard (1...19_000).contains(members), (1...1_000).contains(viewers), rounds > 0 else {
-            throw ValidationError("--members must be 1 to 19000, --viewers 1 to 1000, and --rounds at least 1.")
+        guard (1...19_000).contains(members), (1...min(members, 10_000)).contains(viewers), (1...200).contains(rounds)
+        else {
+            throw ValidationError(
+                "--members must be 1 to 19000, --viewers 1 to 10000 and at most --members, and --rounds 1 to 200.")
         }
-        guard Int(firstPort) + viewers * rounds <= 65_535, firstPort > 0 else {
-            throw ValidationError("--first-port must leave a port for each viewer of each round.")
+        guard Int(firstPort) + viewers <= 65_535, firstPort > 0 else {
+            throw ValidationError("--first-port must leave a port for each viewer.")
         }
     }
 
@@ -74,49 +79,59 @@ struct RoomsCommand: AsyncParsableCommand {
         let info = try await room.join(as: .audience, screenName: "presenter")
         let publisher = try await presenter.publish(
             streamToken: "", mediaStream: media.mediaStream, tags: ["channelAlias:\(info.alias)"])
-        var (events, frames, missing) = ([Double](), [Double](), 0)
+        var (events, frames, missing, withoutFrame) = ([Double](), [Double](), 0, 0)
         for round in 0..<rounds {
             let (times, firstFrames) = try await measure(round, audience, room, publisher.streamID, uri)
             missing += members - times.count
+            withoutFrame += viewers - firstFrames.count
             events += times
             frames += firstFrames
             report.row(
                 "round \(round + 1)",
-                ["event p50": Percentile.of(times, 0.5), "event p99": Percentile.of(times, 0.99)])
+                [
+                    "event p50": Percentile.of(times, 0.5), "event p99": Percentile.of(times, 0.99),
+                    "first frame p50": Percentile.of(firstFrames, 0.5),
+                    "first frame p99": Percentile.of(firstFrames, 0.99),
+                ])
         }
         await audience.leave()
         await presenter.shutdown()
         try report.finish(
             [
-                "members": Double(members), "eventP50": Percentile.of(events, 0.5),
+                "members": Double(members), "viewers": Double(viewers), "eventP50": Percentile.of(events, 0.5),
                 "eventP99": Percentile.of(events, 0.99), "eventMax": events.max(), "withoutEvent": Double(missing),
                 "firstFrameP50": Percentile.of(frames, 0.5), "firstFrameP99": Percentile.of(frames, 0.99),
+                "firstFrameMax": frames.max(), "withoutFrame": Double(withoutFrame),
             ], targets: Self.targets)
     }
 
     /// Lets the presenter announce its stream and withdraw it. Returns the times in milliseconds until the members had the
-    /// event, and those from the requests of the viewers to their first frames.
+    /// event, and those from the events to the first frames of the viewers, without those that exceed the timeout.
     private func measure(
         _ round: Int, _ audience: RoomAudience, _ room: Room, _ stream: StreamID, _ uri: String
     ) async throws -> (events: [Double], firstFrames: [Double]) {
-        guard let ip = IPAddress("127.0.0.1") else { throw BenchFailure("the address of the viewers is invalid") }
-        let load = try LightViewers(viewers, from: ip, firstPort: firstPort + UInt16(round * viewers))
+        guard let ip = IPAddress("127.0.0.\(round + 1)") else {
+            throw BenchFailure("the address of the viewers is invalid")
+        }
+        let load = try LightViewers(viewers, from: ip, firstPort: firstPort)
         defer { load.leave() }
         let begun = MonotonicClock.now()
-        audience.begin(at: begun)
+        let events = audience.begin(at: begun)
+        let timeout = Task {
+            try await Task.sleep(for: Self.timeout.duration)
+            audience.finishEvents()
+        }
+        defer { timeout.cancel() }
         try await room.update(role: .presenter, streams: [RoomStream(stream, kind: .presentation)])
-        try await load.join("\(uri)/whep/\(Self.alias)", token: nil)
-        let deadline = begun + Self.timeout
-        while MonotonicClock.now() < deadline {
+        try await load.join("\(uri)/whep/\(Self.alias)", atTimesOf: events, concurrently: Self.entering)
+        while MonotonicClock.now() < begun + Self.timeout {
             let frames = try await load.firstFrameTimes()
             if frames.count == viewers, audience.times.count == members { break }
             try await Task.sleep(for: .milliseconds(20))
         }
         let frames = try await load.firstFrameTimes().map(\.milliseconds)
-        guard frames.count == viewers else {
-            throw BenchFailure("only \(frames.count) of \(viewers) viewers received a frame")
-        }
         let times = audience.times
+        await load.deleteSessions(token: nil)
         try await room.update(role: .audience, streams: [])
         try await audience.waitUntilVacant(within: Self.timeout)
         return (times, frames)
@@ -134,6 +149,7 @@ private final class RoomAudience: Sendable {
         var times: [Double] = []
         /// The number of members that see a presenter now.
         var aware = 0
+        var events: AsyncStream<Instant>.Continuation?
     }
 
     private let state = Mutex(State())
@@ -141,12 +157,17 @@ private final class RoomAudience: Sendable {
     /// The times in milliseconds from the beginning of the round to the event.
     var times: [Double] { state.withLock { $0.times } }
 
-    /// Begins a round.
-    func begin(at time: Instant) {
+    /// Begins a round. Returns the times at which members have the event.
+    func begin(at time: Instant) -> AsyncStream<Instant> {
+        let (events, continuation) = AsyncStream.makeStream(of: Instant.self)
         state.withLock { state in
-            (state.begun, state.times) = (time, [])
+            (state.begun, state.times, state.events) = (time, [], continuation)
         }
+        return events
     }
+
+    /// Ends the times of a round, so that nobody waits for members that have no event.
+    func finishEvents() { state.withLock { $0.events?.finish() } }
 
     /// Lets clients enter the channel, some of them at the same time.
     func enter(_ alias: String, at uri: String, count: Int, concurrently: Int) async throws {
@@ -183,7 +204,9 @@ private final class RoomAudience: Sendable {
     private func note(_ isAware: Bool, at time: Instant) {
         state.withLock { state in
             state.aware += isAware ? 1 : -1
-            if isAware { state.times.append((time - state.begun).milliseconds) }
+            guard isAware else { return }
+            state.times.append((time - state.begun).milliseconds)
+            state.events?.yield(time)
         }
     }
 

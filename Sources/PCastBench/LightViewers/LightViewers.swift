@@ -33,31 +33,56 @@ final class LightViewers: Sendable {
     /// match.
     func join(_ endpoint: String, token: String?, wantsAudio: Bool = true) async throws {
         for address in loop.boundAddresses {
-            let requestedAt = MonotonicClock.now()
-            var generator = SystemRandomNumberGenerator()
-            let own = LightViewerOffer(certificate: certificate, wantsAudio: wantsAudio, using: &generator)
-            let answer = try await HTTPRequests.send(
-                "POST", endpoint, headers: Self.authorization(token) + [("Content-Type", "application/sdp")],
-                body: Array(own.offer.description.text.utf8))
-            let text = String(decoding: answer.body, as: UTF8.self)
-            guard answer.status == 201 else { throw BenchFailure("WHEP answered \(answer.status): \(text)") }
-            if let location = answer.location {
-                let session = URIReference(location).resolved(against: URIReference(endpoint)).text
-                sessions.withLock { $0.append(session) }
-            }
-            let description = try SessionDescription(parsing: text)
-            let refusal = try await loop.call { [clock] viewersLoad, now -> SDPError? in
-                do throws(SDPError) {
-                    let viewer = try LightViewer(
-                        own, answer: description, address: address, clock: clock, requestedAt: requestedAt, at: now)
-                    viewersLoad.add(viewer, at: address)
-                    return nil
-                } catch {
-                    return error
+            try await join(
+                endpoint, token: token, wantsAudio: wantsAudio, from: address, requestedAt: MonotonicClock.now())
+        }
+    }
+
+    /// Lets each viewer join a stream by a WHEP endpoint without a token when the next of `requests` arrives. Its first frame
+    /// counts from this time, so the wait for one of the `limit` requests that run at the same time is part of it. Throws
+    /// `BenchFailure` if a request is refused, or if `requests` end before; the other errors are those of the function above.
+    func join(_ endpoint: String, atTimesOf requests: AsyncStream<Instant>, concurrently limit: Int) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            var times = requests.makeAsyncIterator()
+            for (number, address) in loop.boundAddresses.enumerated() {
+                if number >= limit { try await group.next() }
+                guard let time = await times.next() else {
+                    throw BenchFailure("only \(number) of \(loop.boundAddresses.count) viewers had a reason to join")
+                }
+                group.addTask {
+                    try await self.join(endpoint, token: nil, wantsAudio: true, from: address, requestedAt: time)
                 }
             }
-            if let refusal { throw refusal }
+            try await group.waitForAll()
         }
+    }
+
+    private func join(
+        _ endpoint: String, token: String?, wantsAudio: Bool, from address: TransportAddress, requestedAt: Instant
+    ) async throws {
+        var generator = SystemRandomNumberGenerator()
+        let own = LightViewerOffer(certificate: certificate, wantsAudio: wantsAudio, using: &generator)
+        let answer = try await HTTPRequests.send(
+            "POST", endpoint, headers: Self.authorization(token) + [("Content-Type", "application/sdp")],
+            body: Array(own.offer.description.text.utf8))
+        let text = String(decoding: answer.body, as: UTF8.self)
+        guard answer.status == 201 else { throw BenchFailure("WHEP answered \(answer.status): \(text)") }
+        if let location = answer.location {
+            let session = URIReference(location).resolved(against: URIReference(endpoint)).text
+            sessions.withLock { $0.append(session) }
+        }
+        let description = try SessionDescription(parsing: text)
+        let refusal = try await loop.call { [clock] viewersLoad, now -> SDPError? in
+            do throws(SDPError) {
+                let viewer = try LightViewer(
+                    own, answer: description, address: address, clock: clock, requestedAt: requestedAt, at: now)
+                viewersLoad.add(viewer, at: address)
+                return nil
+            } catch {
+                return error
+            }
+        }
+        if let refusal { throw refusal }
     }
 
     private static func authorization(_ token: String?) -> [(name: String, value: String)] {

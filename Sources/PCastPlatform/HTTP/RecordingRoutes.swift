@@ -93,7 +93,7 @@ struct RecordingRoutes: Sendable {
     ) async throws(APIError) -> RecordedStream {
         let clientContext = request.clientContext(context)
         let principal = try await authenticator.identifyClient(request.token, from: clientContext)
-        let stream = StreamID(context.parameters.get("stream") ?? "")
+        let stream = StreamID(context.streamName ?? "")
         let record: StreamRecord?
         let recorded: RecordedStream?
         do throws(RecordsError) {
@@ -174,7 +174,7 @@ struct RecordingRoutes: Sendable {
     private func recorded(_ context: WebRequestContext) async throws(APIError) -> RecordedStream {
         let found: RecordedStream?
         do throws(RecordsError) {
-            found = try await recordings.recording(of: StreamID(context.parameters.get("stream") ?? ""))
+            found = try await recordings.recording(of: StreamID(context.streamName ?? ""))
         } catch {
             throw Self.unreadable(error, logger)
         }

@@ -88,7 +88,7 @@ struct VideoRoutes: Sendable {
     private func index(_ request: Request, _ context: WebRequestContext) async throws(APIError) -> Response {
         let clientContext = request.clientContext(context)
         let principal = try await authenticator.identifyClient(request.token, from: clientContext)
-        let name = context.parameters.get("stream") ?? ""
+        let name = context.streamName ?? ""
         let packaged = try await directory.packagedStream(
             StreamID(name), for: principal, clientContext: clientContext)
         let signature = packaged.signature(at: MonotonicClock.wallTime())
@@ -117,7 +117,7 @@ struct VideoRoutes: Sendable {
         let clientContext = request.clientContext(context)
         let principal = try await authenticator.identifyClient(request.token, from: clientContext)
         let packaged = try await directory.packagedStream(
-            StreamID(context.parameters.get("stream") ?? ""), for: principal, clientContext: clientContext,
+            StreamID(context.streamName ?? ""), for: principal, clientContext: clientContext,
             countsAsViewer: false)
         let image = try await thumbnails.thumbnail(of: packaged, at: MonotonicClock.now())
         let age = Int(ThumbnailService.validity.seconds)
@@ -223,7 +223,7 @@ struct VideoRoutes: Sendable {
     ///
     /// - Throws: ``APIError``.
     private func packaged(_ context: WebRequestContext) throws(APIError) -> PackagedStream {
-        guard let name = context.parameters.get("stream"), let signature = context.parameters.get("signature"),
+        guard let name = context.streamName, let signature = context.parameters.get("signature"),
             let packaged = packaging.stream(StreamID(name))
         else {
             try limiter.takeRequest(from: context.clientAddress, at: MonotonicClock.now())

@@ -166,7 +166,7 @@ struct WebRTCHTTPController: Sendable {
         do throws(APIError) {
             return try await join(request, context)
         } catch {
-            let stream = kind == .whep ? context.parameters.get("stream").map { StreamID($0) } : nil
+            let stream = kind == .whep ? context.streamName.map { StreamID($0) } : nil
             guard let node = cluster.redirection(after: error, requesting: stream) else { throw error }
             return Self.redirection(to: node, request)
         }
@@ -201,7 +201,7 @@ struct WebRTCHTTPController: Sendable {
                 tags: try await declaredName(context, of: principal).map { [StreamTags.namePrefix + $0] } ?? [],
                 onEnd: onEnd)
         case .whep:
-            let origin = context.parameters.get("stream").map { StreamID($0) }
+            let origin = context.streamName.map { StreamID($0) }
             peerSession = try await directory.view(
                 principal, clientContext: clientContext, origin: origin, offer: offer,
                 isPreview: dashboard.application(for: request, context) == principal.application,
@@ -230,7 +230,7 @@ struct WebRTCHTTPController: Sendable {
     ///
     /// - Throws: ``APIError`` if the stream is not declared, or the token does not permit publishing to it.
     private func declaredName(_ context: WebRequestContext, of principal: Principal) async throws(APIError) -> String? {
-        guard let name = context.parameters.get("stream") else { return nil }
+        guard let name = context.streamName else { return nil }
         guard principal.token == nil || principal.tags.contains(StreamTags.namePrefix + name) else {
             throw .token("the token does not apply the tag \(StreamTags.namePrefix)\(name)")
         }

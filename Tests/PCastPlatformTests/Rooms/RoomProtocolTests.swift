@@ -89,6 +89,9 @@ import Testing
                         lastUpdate: room.self_p.lastUpdate))
                 #expect(published.status == "ok")
                 #expect(try await platform.post("/whep/demo", try Offers.viewer()).status == 201)
+                // The identifier contains “#”.
+                let encoded = room.room.roomID.replacing("#", with: "%23")
+                #expect(try await platform.post("/whep/\(encoded)", try Offers.viewer()).status == 201)
                 try await ProtocolClient.run(platform) { second in
                     let session = try #require(try await second.authenticate())
                     let own = try await second.join("demo", screenName: "b")

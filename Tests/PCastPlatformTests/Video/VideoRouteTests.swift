@@ -248,6 +248,45 @@ import Testing
         }
     }
 
+    @Test("the name of a channel is an address of its presenter's stream, whose media have their own address")
+    func channel() async throws {
+        try await VideoServer.run(try Self.live()) { server in
+            let id = "local#first#demo.123456789012"
+            func present(_ streams: [StreamID]) {
+                server.directory.available.setChannel(
+                    PresentedChannel(
+                        application: TestPlatform.application.id, names: [id, "demo"],
+                        tags: ["channelId:\(id)", "channelAlias:demo"], streams: streams))
+            }
+            let token = try Tokens.make { $0.forStreamingOnly().forChannelAlias("demo") }
+            let index = "/video/demo/index.m3u8"
+            let viewer = ["Authorization": "Bearer \(token)"]
+            // Without a presenter, the name is that of no stream.
+            present([])
+            #expect(try await server.send(index, viewer).status == 404)
+            // The first presenter's stream has ended. The next one is packaged.
+            present([StreamID("stream-ended"), PackagedRun.id])
+            for path in [index, "/video/local%23first%23demo.123456789012/index.m3u8"] {
+                let response = try await server.send(path, viewer)
+                #expect(response.status == 200, "\(path)")
+                let uris = try MultivariantPlaylist(response.text).variants.map(\.uri)
+                let uri = try #require(uris.first { $0.hasSuffix("/video0.m3u8") })
+                #expect(uri.hasPrefix("../\(PackagedRun.id)/"), "\(uri)")
+                let media = try await server.send("/video/\(uri.dropFirst(3))")
+                #expect(media.status == 200)
+                #expect(try MediaPlaylist(media.text).segments.isEmpty == false)
+            }
+            #expect(try await server.send(index).status == 401)
+            let foreign = try Tokens.make { $0.forStreamingOnly().forChannelAlias("other") }
+            #expect(try await server.send(index, ["Authorization": "Bearer \(foreign)"]).status == 401)
+            // The stream has no tag of the channel, so the token permits it by the channel's name only.
+            #expect(try await server.send("\(server.path)/index.m3u8", viewer).status == 401)
+            // A presenter that is not packaged has no playlist.
+            present([VideoServer.unpackaged])
+            #expect(try await server.send(index, viewer).status == 404)
+        }
+    }
+
     @Test("after access was revoked, a viewer needs the multivariant playlist again")
     func revocation() async throws {
         try await VideoServer.run(try Self.live()) { server in

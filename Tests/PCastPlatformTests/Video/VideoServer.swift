@@ -26,6 +26,7 @@ struct VideoServer: Sendable {
     }
 
     let stream: PackagedStream
+    let directory: StreamDirectory
     /// The path of the stream.
     let path: String
     private let port: Int
@@ -80,8 +81,8 @@ struct VideoServer: Sendable {
         configuration.tlsConfiguration?.certificateVerification = .none
         let client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
         let server = VideoServer(
-            stream: run.stream, path: "/video/\(PackagedRun.id)", port: port, client: client,
-            scheme: isSecure ? "https" : "http")
+            stream: run.stream, directory: platform.directory, path: "/video/\(PackagedRun.id)", port: port,
+            client: client, scheme: isSecure ? "https" : "http")
         do {
             try await body(server)
         } catch {

@@ -208,6 +208,12 @@ enum PercentEncoding {
     }
 }
 
+extension WebRequestContext {
+    /// The stream, channel or declared name in the path of a request; nil if there is none. Identifiers of channels contain
+    /// “#”, which a URI contains percent-encoded only.
+    var streamName: String? { parameters.get("stream").map { PercentEncoding.decode($0) ?? String($0) } }
+}
+
 /// An error of a request to the management API: an HTTP status and the status text of the response.
 struct ApplicationFailure: Error {
     let status: HTTPResponse.Status

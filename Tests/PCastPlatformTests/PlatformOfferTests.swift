@@ -7,19 +7,20 @@ import Testing
 
 /// Streams for which the platform makes the offer, and the client answers with `SetRemoteDescription`.
 @Suite struct PlatformOfferTests {
-    private static func request(
-        _ ideals: [String], token: String = "", origin: String? = nil
+    static func request(
+        _ ideals: [String], token: String = "", origin: String? = nil, tags: [String] = []
     ) -> SignalingRequest {
         var message = PCastSetupStream()
         message.streamToken = token
         message.createStream.sessionID = ""
+        message.createStream.tags = tags
         message.createStream.createOfferDescription.streamID = ""
         message.createStream.createOfferDescription.options = ideals
         if let origin { message.createStream.originStreamID = origin }
         return .setupStream(message)
     }
 
-    private static func remote(
+    static func remote(
         _ stream: String, _ text: String, _ type: PCastSessionDescription.TypeEnum = .answer
     ) -> SignalingRequest {
         var message = PCastSetRemoteDescription()
@@ -50,7 +51,7 @@ import Testing
     }
 
     /// Returns the response to a successful request.
-    private static func created(
+    static func created(
         _ client: ProtocolClient, _ request: SignalingRequest
     ) async throws -> PCastCreateStreamResponse? {
         guard case .setupStream(let response)? = try await client.response(request) else { return nil }

@@ -338,7 +338,7 @@ let package = Package(
             "Platform",
             [
                 "PCast", "PCastPlatform", "PCastWeb", "PCastSignaling", "PCastEdgeAuth", "PCastWebRTC", "PCastIO",
-                "PCastCore",
+                "PCastCore", "PCastCompatibility",
                 "PCastJSON", "PCastDatabase", "PCastSFU", "PCastTimeline", "PCastHLS", "PCastPackaging", "PCastCodecs",
                 "PCastRecording", "PCastRTMP", "PCastSRT", "PCastCluster", "PCastJWT", "PCastTestSupport", "CSRT",
                 .product(name: "Crypto", package: "swift-crypto"),

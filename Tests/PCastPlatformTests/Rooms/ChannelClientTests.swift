@@ -1,4 +1,5 @@
 import PCast
+import PCastCompatibility
 import PCastCore
 import PCastPlatform
 import Testing
@@ -160,6 +161,122 @@ import Testing
             try await room.send("still here")
             await room.leave()
             await client.pcast?.shutdown()
+        }
+    }
+
+    /// Calls back through a stream, because some functions of the Express names call back several times.
+    private struct Callback<Value: Sendable>: Sendable {
+        let values: AsyncStream<Value>
+        let call: @Sendable (Value) -> Void
+
+        init() {
+            let (values, continuation) = AsyncStream.makeStream(of: Value.self)
+            self.values = values
+            call = { continuation.yield($0) }
+        }
+
+        /// Waits for the next value that the condition accepts.
+        func first(_ condition: (Value) -> Bool = { _ in true }) async -> Value? {
+            await values.first(where: condition)
+        }
+    }
+
+    private static func express(_ platform: TestPlatform) throws -> PhenixChannelExpress {
+        let options = PhenixPCastExpressFactory.createPCastExpressOptionsBuilder()
+            .withPCastUri(platform.uri)
+            .buildPCastExpressOptions()
+        return try #require(PhenixChannelExpressFactory.createChannelExpress(options))
+    }
+
+    @Test("Phenix's Express names: a channel is created, published to and watched, with chat, until all leave")
+    func expressNames() async throws {
+        typealias Joined = (status: PhenixRequestStatus, service: PhenixRoomService?)
+        typealias Watched = (status: PhenixRequestStatus, hasStream: Bool)
+        try await TestPlatform.run { platform in
+            let (presenting, viewing) = (try Self.express(platform), try Self.express(platform))
+            let room = PhenixRoomExpressFactory.createRoomOptionsBuilder().withAlias("demo").withName("Demo")
+                .buildRoomOptions()
+            for _ in 0..<2 {
+                // A channel that exists is passed to the callback, too.
+                let created = Callback<(PhenixRequestStatus, String?)>()
+                presenting.createChannel(room) { status, info in created.call((status, info?.name)) }
+                let made = await created.first()
+                let (status, name) = try #require(made)
+                #expect(status == .ok)
+                #expect(name == "Demo")
+            }
+            let joining = PhenixRoomExpressFactory.createJoinRoomOptionsBuilder().withRoomAlias("demo")
+                .withScreenName("Ann").buildJoinRoomOptions()
+            let watching = PhenixChannelExpressFactory.createJoinChannelOptionsBuilder().withJoinRoomOptions(joining)
+                .withStreamSelectionStrategy(.mostRecent).buildJoinChannelOptions()
+            let joined = Callback<Joined>()
+            let watched = Callback<Watched>()
+            viewing.joinChannel(
+                watching, { joined.call(($0, $1)) },
+                { status, subscriber, _ in watched.call((status, subscriber != nil)) })
+            let answered = await joined.first()
+            let entered = try #require(answered)
+            #expect(entered.status == .ok)
+            let service = try #require(entered.service)
+            #expect(service.observableActiveRoom.value?.alias == "demo")
+            #expect(service.observableSelf.value?.role == .audience)
+            // Nobody presents yet.
+            let before = await watched.first()
+            #expect(before?.status == .noStreamPlaying)
+
+            let source = PCast(PCastOptions(uri: platform.uri))
+            let media = try await source.getUserMedia(
+                UserMediaOptions(videoSource: "synthetic", audioSource: "synthetic"))
+            let publishing = PhenixPCastExpressFactory.createPublishOptionsBuilder().withUserMedia(media)
+                .buildPublishOptions()
+            let presenter = PhenixChannelExpressFactory.createPublishToChannelOptionsBuilder()
+                .withChannelOptions(room).withPublishOptions(publishing).withScreenName("primary")
+                .buildPublishToChannelOptions()
+            let published = Callback<(PhenixRequestStatus, PhenixRoomService?, PhenixExpressPublisher?)>()
+            presenting.publishToChannel(presenter) { published.call(($0, $1, $2)) }
+            let result = await published.first()
+            let (status, presented, publication) = try #require(result)
+            #expect(status == .ok)
+            let publisher = try #require(publication)
+            let stage = try #require(presented)
+            #expect(stage.observableSelf.value?.role == .presenter)
+            let shown = await watched.first { $0.hasStream }
+            #expect(shown?.status == .ok)
+            #expect(service.observableMembers.value.map(\.screenName) == ["primary"])
+            #expect(service.observableMembers.value.first?.streams.first?.streamID?.description == publisher.streamId)
+            publisher.disableAudio()
+            #expect(
+                try await eventually {
+                    service.observableMembers.value.first?.streams.first?.audio == .disabled
+                })
+
+            let chat = Callback<(PhenixRequestStatus, String?)>()
+            let subscription = service.chatService.subscribe(batchSize: 10) { chat.call(($0, $1?.text)) }
+            let sent = Callback<PhenixRequestStatus>()
+            // The message is in the history of the subscription, or follows it.
+            stage.chatService.sendMessageToRoom("Hello") { sent.call($0) }
+            let answer = await sent.first()
+            #expect(answer == .ok)
+            let message = await chat.first()
+            #expect(message?.1 == "Hello")
+            subscription.dispose()
+            let history = Callback<[String]>()
+            service.chatService.getMessages(30, nil) { history.call($1?.map(\.text) ?? []) }
+            let earlier = await history.first()
+            #expect(earlier == ["Hello"])
+
+            publisher.stop()
+            let after = await watched.first { !$0.hasStream }
+            #expect(after?.status == .noStreamPlaying)
+            #expect(service.observableMembers.value.isEmpty)
+            for left in [service, stage] {
+                let done = Callback<PhenixRequestStatus>()
+                left.leaveRoom { done.call($1) }
+                let status = await done.first()
+                #expect(status == .ok)
+            }
+            media.stop()
+            for client in [presenting, viewing] { client.roomExpress.pcastExpress.dispose() }
         }
     }
 

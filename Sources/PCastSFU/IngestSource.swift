@@ -41,6 +41,7 @@ extension IngestMedia {
     private static let orientationExtension: UInt8 = 2
     private static let playoutDelayExtension: UInt8 = 3
     private static let audioLevelExtension: UInt8 = 4
+    private static let descriptorExtension: UInt8 = 5
 
     /// The sections, as if they were negotiated.
     var sections: [NegotiatedMedia] {
@@ -58,6 +59,10 @@ extension IngestMedia {
             map[Self.layerExtension] = .rid
             map[Self.orientationExtension] = .videoOrientation
             map[Self.playoutDelayExtension] = .playoutDelay
+            if answersKeyFrameRequests, video == .vp9 || video == .av1 {
+                map[Self.descriptorExtension] = .dependencyDescriptor
+                map.allowsTwoByte = true
+            }
             // The profile does not count for viewers, and the level is that of the sequence parameter set.
             let h264 = video == .h264 ? H264Format(profile: .constrainedBaseline, level: .level52) : nil
             var section = NegotiatedMedia(

@@ -2,8 +2,9 @@ import PCastCore
 import PCastRTP
 import PCastWebRTC
 
-/// The packets of successive publishers as those of one track: SSRC, sequence numbers, timestamps and picture IDs of
-/// VP8 and VP9 continue when the publisher changes, so that viewers, packagers and recordings see one source.
+/// The packets of successive publishers as those of one track: SSRC, sequence numbers, timestamps, picture IDs of VP8 and
+/// VP9, and frame numbers of dependency descriptors continue when the publisher changes, so that viewers, packagers and
+/// recordings see one source.
 ///
 /// It reads the log of a publisher's track like a viewer. A video track begins with a key frame.
 struct SplicedTrack {
@@ -19,6 +20,8 @@ struct SplicedTrack {
         let sequenceOffset: Int64
         var timeline: Timeline?
         var pictures = VPXPictureOffset()
+        /// The difference from the publisher's frame numbers to the track's.
+        var frameOffset: UInt16 = 0
         /// The positions of the parameter sets that precede the key frame and are not forwarded yet.
         var parameterSets: Range<Int64> = 0..<0
     }
@@ -81,6 +84,8 @@ struct SplicedTrack {
     private let firstTimestamp: UInt32
     /// The last numbers of a VP8 or VP9 frame that were written.
     private var pictureNumbers: VPXPictureNumbers?
+    /// The number of the newest frame that was written with a dependency descriptor; nil before the first one.
+    private var newestFrame: UInt16?
     private var packetCount: UInt32 = 0
     private var octetCount: UInt32 = 0
     private var nextReport: Instant?
@@ -88,7 +93,8 @@ struct SplicedTrack {
     var nextRequest: Instant?
 
     /// The size of a buffer for a packet in bytes.
-    static let bufferSize = RTPHeader.maximumWrittenSize + PacketLog.maximumPayloadSize
+    static let bufferSize =
+        RTPHeader.maximumWrittenSize + LoggedDescriptor.maximumSize + PacketLog.maximumPayloadSize
     private static let reportInterval = TimeSpan.seconds(1 as Int64)
     /// The number of packets before a key frame among which reordered packets of it are looked for.
     private static let reorderedCount: Int64 = 64
@@ -134,6 +140,7 @@ struct SplicedTrack {
         newestSequence = sequence
         newest = (last.timestamp, last.arrival, last.timestamp)
         pictureNumbers = VPXPictureNumbers(codec, log.payload(at: position).span)
+        newestFrame = last.descriptor.exists ? last.descriptor.frameNumber : nil
     }
 
     /// Continues with the packets of a publisher.
@@ -162,6 +169,10 @@ struct SplicedTrack {
         begun.parameterSets = sets ?? 0..<0
         if let pictureNumbers, let next = VPXPictureNumbers(codec, log.payload(at: position).span) {
             begun.pictures = VPXPictureOffset(continuing: pictureNumbers, with: next, codec: codec)
+        }
+        // The log has completed the descriptor of a key frame with the structure of its publisher.
+        if let newestFrame, first.descriptor.exists {
+            begun.frameOffset = newestFrame &+ 1 &- first.descriptor.frameNumber
         }
         source = begun
     }
@@ -195,7 +206,8 @@ struct SplicedTrack {
             let timestamp = timestamp(of: entry)
             let payload = entry.leads(to: source!.firstSequence) ? ByteView() : log.payload(at: position)
             return write(
-                entry, payload, number: sequence, timestamp: timestamp, into: buffer)
+                entry, payload, descriptor: descriptor(of: entry, at: position, in: log), number: sequence,
+                timestamp: timestamp, into: buffer)
         }
         return nil
     }
@@ -209,7 +221,19 @@ struct SplicedTrack {
         source!.parameterSets = sets.dropFirst()
         guard position >= log.start, position < log.end else { return nil }
         let number = source!.firstSequence + source!.sequenceOffset - Int64(sets.count)
-        return write(log[position], log.payload(at: position), number: number, timestamp: timeline.start, into: buffer)
+        return write(
+            log[position], log.payload(at: position), descriptor: nil, number: number, timestamp: timeline.start,
+            into: buffer)
+    }
+
+    /// Returns the dependency descriptor of a packet with the frame number of the track; nil if the packet has none.
+    private func descriptor(
+        of entry: PacketLog.Entry, at position: Int64, in log: borrowing PacketLog
+    ) -> OutgoingDescriptor? {
+        guard let source, entry.descriptor.exists else { return nil }
+        return OutgoingDescriptor(
+            entry.descriptor, source: log.descriptorBytes(at: position),
+            frameNumber: entry.descriptor.frameNumber &+ source.frameOffset, activeTargets: nil)
     }
 
     private mutating func timestamp(of entry: PacketLog.Entry) -> UInt32 {
@@ -230,8 +254,8 @@ struct SplicedTrack {
     }
 
     private mutating func write(
-        _ entry: PacketLog.Entry, _ payload: ByteView, number: Int64, timestamp: UInt32,
-        into buffer: MutableByteView
+        _ entry: PacketLog.Entry, _ payload: ByteView, descriptor: OutgoingDescriptor?, number: Int64,
+        timestamp: UInt32, into buffer: MutableByteView
     ) -> Int {
         newestSequence = max(newestSequence, number)
         var header = header
@@ -240,10 +264,13 @@ struct SplicedTrack {
         header.timestamp = timestamp
         var values = entry.forwarded
         values.rid = rid
-        let size = header.write(into: buffer, extensions: values, map: extensions).size
+        let size = header.write(into: buffer, extensions: values, descriptor: descriptor, map: extensions).size
         source!.pictures.copy(payload, into: buffer.extracting(size...))
         if number == newestSequence, let numbers = VPXPictureNumbers(codec, payload.span) {
             pictureNumbers = source!.pictures.applied(to: numbers)
+        }
+        if number == newestSequence, entry.descriptor.exists {
+            newestFrame = entry.descriptor.frameNumber &+ source!.frameOffset
         }
         packetCount &+= 1
         octetCount &+= UInt32(payload.count)

@@ -1,4 +1,5 @@
 import PCastCore
+import PCastRTP
 import PCastTestSupport
 import PCastWebRTC
 import Testing
@@ -339,6 +340,89 @@ struct SpliceTests {
         #expect(network.endedReason(of: viewer.id) == .ended)
         #expect(network.endedReason(of: first.peer) == nil)
         #expect(network.sfu.arrivals(of: [first.stream])[first.stream]?.isDecodable == true)
+    }
+
+    // MARK: Dependency descriptors
+
+    /// The packets of a publisher of AV1, each of which is a frame with a dependency descriptor.
+    private struct DescribedPackets: ~Copyable {
+        var log = PacketLog(capacity: 64)
+        private var reader = LayerReader()
+        private var sequence: Int64
+        private var frame: UInt16
+
+        /// The extended fields of a key frame: a structure with one decode target, a template of key frames, and one of
+        /// frames that refer to the frame before.
+        private static let structure: [UInt8] = [0x80, 0x00, 0x3A, 0x40, 0x00]
+
+        init(sequence: Int64, frame: UInt16) { (self.sequence, self.frame) = (sequence, frame) }
+
+        mutating func append(isKeyFrame: Bool, hasDescriptor: Bool = true) {
+            let fields = [isKeyFrame ? 0xC0 : 0xC1, UInt8(frame >> 8), UInt8(frame & 0xFF)]
+            let descriptor = hasDescriptor ? fields + (isKeyFrame ? Self.structure : []) : []
+            let payload: [UInt8] = [0x10, 0x30, UInt8(truncatingIfNeeded: sequence)]
+            var entry = PacketLog.Entry(
+                sequence: sequence, timestamp: UInt32(sequence) * 3_000, marker: true, startsKeyFrame: isKeyFrame,
+                arrival: Instant(nanoseconds: sequence * 33_000_000))
+            payload.withByteView { payload in
+                descriptor.withByteView { descriptor in
+                    entry.layers = reader.read(.av1, payload: payload, descriptor: descriptor, sequence: sequence)
+                    _ = log.append(entry, payload: payload, descriptor: reader.logged, bytes: descriptor)
+                }
+            }
+            sequence += 1
+            frame &+= 1
+        }
+    }
+
+    /// The descriptors of the packets that a track writes, as a receiver parses them; nil for a packet without one.
+    private func descriptors(
+        _ track: inout SplicedTrack, of source: borrowing DescribedPackets, _ map: RTPHeaderExtensionMap,
+        _ structure: inout DependencyStructure?
+    ) throws -> [DependencyDescriptor?] {
+        let storage = ByteStorage(byteCount: SplicedTrack.bufferSize, alignment: 16)
+        var found: [DependencyDescriptor?] = []
+        while let size = track.next(source.log, into: storage.bytes) {
+            let packet = ByteView(storage.bytes.extracting(0..<size))
+            let parsed = RTPHeader.parse(packet.span)
+            let header = try #require(parsed)
+            let range = header.extensions.dependencyDescriptor(in: packet.span, by: map)
+            let descriptor = range.flatMap {
+                DependencyDescriptor(packet.extracting($0).span, structure: structure)
+            }
+            structure = descriptor?.structure ?? structure
+            found.append(descriptor)
+        }
+        return found
+    }
+
+    @Test("the frame numbers of dependency descriptors continue, and the structure of the next publisher is sent")
+    func frameNumbers() throws {
+        var media = IngestMedia(video: .av1, hasAudio: false)
+        media.answersKeyFrameRequests = true
+        let section = try #require(media.sections.first)
+        var generator = SystemRandomNumberGenerator()
+        var track = SplicedTrack(section, rid: nil, ssrc: 7, using: &generator)
+        var structure: DependencyStructure?
+
+        var first = DescribedPackets(sequence: 100, frame: 65_534)
+        for number in 0..<4 { first.append(isKeyFrame: number == 0) }
+        track.begin(PeerID(1), layer: 0, first.log, at: 0)
+        let before = try descriptors(&track, of: first, section.extensionMap, &structure)
+        #expect(before.map { $0?.frameNumber } == [65_534, 65_535, 0, 1])
+
+        var second = DescribedPackets(sequence: 9_000, frame: 40_000)
+        for number in 0..<3 { second.append(isKeyFrame: number == 0) }
+        track.begin(PeerID(2), layer: 0, second.log, at: 0)
+        let after = try descriptors(&track, of: second, section.extensionMap, &structure)
+        #expect(after.map { $0?.frameNumber } == [2, 3, 4])
+        #expect(after.map { $0?.structure != nil } == [true, false, false])
+
+        var third = DescribedPackets(sequence: 50, frame: 9)
+        third.append(isKeyFrame: true, hasDescriptor: false)
+        track.begin(PeerID(3), layer: 0, third.log, at: 0)
+        let last = try descriptors(&track, of: third, section.extensionMap, &structure)
+        #expect(last.count == 1 && last[0] == nil)
     }
 
     // MARK: Timestamps

@@ -127,7 +127,7 @@ extension RTPHeader {
     ///     is too long, or needs the two-byte form and that is not supported.
     ///   - map: The negotiated ids.
     /// - Returns: The layout of the header.
-    func write(
+    package func write(
         into buffer: MutableByteView, extensions values: RTPExtensionValues, descriptor: OutgoingDescriptor?,
         map: RTPHeaderExtensionMap
     ) -> RTPHeaderLayout {

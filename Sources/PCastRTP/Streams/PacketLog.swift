@@ -282,7 +282,7 @@ public struct PacketLog: ~Copyable {
 
     /// Returns the bytes of the dependency descriptor at a position, which are valid until the log changes; empty if it
     /// has no extended fields.
-    func descriptorBytes(at position: Int64) -> ByteView {
+    package func descriptorBytes(at position: Int64) -> ByteView {
         let entry = address(of: position)
         let start = entry.pointee.length
         return ByteView(slot(position).extracting(start..<start + entry.pointee.descriptor.storedSize))

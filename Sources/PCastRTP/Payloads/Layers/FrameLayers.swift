@@ -205,8 +205,14 @@ package struct LayerReader: Sendable {
         if !completed.isEmpty { completed = [] }
         guard !payload.isEmpty else { return .unknown }
         guard (DependencyDescriptor.mandatorySize...LoggedDescriptor.maximumSize).contains(descriptor.count) else {
-            // The missing frames of a source that sends no more descriptors, as after a splice, would stay missing.
+            // The missing frames of a source that sends no more descriptors would stay missing. From its next key frame
+            // on, the structure of the former source does not count any more.
             missing = FrameSet()
+            if structure != nil, sequence > newestSequence,
+                KeyFrameDetector.startsKeyFrame(codec: codec, payload: payload.span)
+            {
+                restart()
+            }
             return FrameLayers(codec, payload.span)
         }
         if structure != nil, sequence < beganAt { return readFormer(codec, payload, descriptor) }

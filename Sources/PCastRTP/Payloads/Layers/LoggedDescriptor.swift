@@ -1,4 +1,4 @@
-import PCastCore
+package import PCastCore
 
 /// The dependency descriptor of a packet in a ``PacketLog``, with what is needed to rewrite it for each viewer. The bytes
 /// of a descriptor with extended fields are in the log after the payload.
@@ -8,7 +8,7 @@ package struct LoggedDescriptor: Hashable, Sendable {
     /// The first byte: whether the packet begins and ends a frame, and the template.
     let first: UInt8
     /// The number of the frame modulo 2^16 that the source sent.
-    let frameNumber: UInt16
+    package let frameNumber: UInt16
     /// Whether the descriptor contains the template structure.
     let hasStructure: Bool
     /// The number of decode targets.
@@ -104,7 +104,7 @@ package struct DecodeTargets: Sendable {
 ///
 /// The template structure and the fields of the frame are copied bit by bit, which only key frames and frames without a
 /// suitable template need. It refers to the bytes of a log, and is used before the log changes.
-struct OutgoingDescriptor {
+package struct OutgoingDescriptor {
     private let logged: LoggedDescriptor
     /// The bytes that the source sent; empty if the descriptor is short.
     private let source: ByteView
@@ -113,7 +113,13 @@ struct OutgoingDescriptor {
     private let activeTargets: UInt32?
 
     /// Creates a descriptor.
-    init(_ logged: LoggedDescriptor, source: ByteView, frameNumber: UInt16, activeTargets: UInt32?) {
+    ///
+    /// - Parameters:
+    ///   - logged: The entry of the packet.
+    ///   - source: The bytes that the source sent; empty if the descriptor is short.
+    ///   - frameNumber: The number of the frame for the receiver.
+    ///   - activeTargets: The active decode targets to be written; nil to leave them as they are.
+    package init(_ logged: LoggedDescriptor, source: ByteView, frameNumber: UInt16, activeTargets: UInt32?) {
         self.logged = logged
         self.source = source
         self.frameNumber = frameNumber

@@ -2,6 +2,7 @@ import Foundation
 import PCastCore
 import PCastIO
 import PCastSFU
+import PCastTestSupport
 import PCastWebRTC
 import Testing
 
@@ -179,39 +180,5 @@ struct ForwardingCostTests {
         // Reports and the publisher's frames allocate, but packets do not.
         #expect(run.packets > 5_000)
         #expect(Double(allocations) / Double(run.packets) < 0.05)
-    }
-}
-
-/// The counts of callgrind: the instructions of each object file, without those of functions that it called.
-struct InstructionCount {
-    private var instructions: [String: Int] = [:]
-
-    var total: Int { instructions.values.reduce(0, +) }
-
-    /// Returns the count of the files whose names contain a word.
-    func of(_ word: String) -> Int { instructions.filter { $0.key.contains(word) }.values.reduce(0, +) }
-
-    /// Reads callgrind's output format. `ob=` names the object file of the lines that follow. Each cost line ends with
-    /// a count, and the line after `calls=` is the cost of the called function.
-    init(_ profile: String) {
-        var names: [Substring: String] = [:]
-        var current = ""
-        var isCall = false
-        for line in profile.split(separator: "\n") {
-            if line.hasPrefix("ob=") || line.hasPrefix("cob=") {
-                let entry = line.drop { $0 != "(" }.dropFirst()
-                let number = entry.prefix { $0 != ")" }
-                let name = entry.dropFirst(number.count + 1).trimmingCharacters(in: .whitespaces)
-                if !name.isEmpty { names[number] = name }
-                if line.hasPrefix("ob=") { current = names[number] ?? "" }
-            } else if line.hasPrefix("calls=") {
-                isCall = true
-            } else if let first = line.first, first.isNumber || first == "+" || first == "-" || first == "*" {
-                if !isCall, let cost = line.split(separator: " ").last.flatMap({ Int($0) }) {
-                    instructions[current, default: 0] += cost
-                }
-                isCall = false
-            }
-        }
     }
 }

@@ -31,7 +31,7 @@ struct AllocationsCommand: AsyncParsableCommand {
     @OptionGroup var options: ReportOptions
 
     /// The path of scripts/malloc-counter.c.
-    private static var source: String {
+    static var source: String {
         let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         return folder.appendingPathComponent("../../../scripts/malloc-counter.c").standardized.path
     }

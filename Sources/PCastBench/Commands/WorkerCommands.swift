@@ -19,6 +19,24 @@ struct RenderWorkerCommand: AsyncParsableCommand {
     }
 }
 
+/// `pcast-bench codec-cost-worker` is a process of `pcast-bench codec-cost` whose instructions are counted.
+struct CodecCostWorkerCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "codec-cost-worker", abstract: "Forward in memory; started by “codec-cost”.",
+        shouldDisplay: false)
+
+    enum Kind: String, ExpressibleByArgument { case h264, av1 }
+
+    @Option var codec: Kind
+    @Option var viewers: Int
+    @Option var milliseconds: Int
+
+    func run() async throws {
+        let forwarding = try CodecForwarding(codec == .av1 ? .av1 : .h264, viewers: viewers)
+        forwarding.measure(for: .milliseconds(Int64(milliseconds)))
+    }
+}
+
 /// `pcast-bench capture-worker` is a process of `pcast-bench capture` whose CPU time is measured.
 struct CaptureWorkerCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,4 +1,5 @@
 import PCastCore
+import PCastRTP
 import PCastWebRTC
 
 /// The credentials and capabilities of a ``LightPeer``. Its offer or answer and its transport are made from them.
@@ -12,15 +13,18 @@ struct LightIdentity: Sendable {
     /// - Parameters:
     ///   - certificate: May be shared by all peers, which differ in their ICE credentials.
     ///   - sendsNoFeedback: Whether to offer neither congestion control feedback nor NACK.
+    ///   - hasDescriptors: Whether to offer the dependency descriptor in sections with a format that has it.
     ///   - generator: The source of the credentials.
     init(
-        certificate: DTLSCertificate, sendsNoFeedback: Bool = false, using generator: inout some RandomNumberGenerator
+        certificate: DTLSCertificate, sendsNoFeedback: Bool = false, hasDescriptors: Bool = false,
+        using generator: inout some RandomNumberGenerator
     ) {
         self.certificate = certificate
         // Pause (RFC 7728) is not offered, so that the measured streams are sent all the time.
         var capabilities = MediaCapabilities()
         capabilities.feedback.subtract([.pause, .pauseWithoutWait])
         if sendsNoFeedback { capabilities.feedback.subtract([.transportCC, .remb, .nack]) }
+        if hasDescriptors { capabilities.headerExtensions.insert(.dependencyDescriptor) }
         self.capabilities = capabilities
         credentials = ICECredentials.random(using: &generator)
     }

@@ -10,7 +10,7 @@ struct CodecCostCommand: AsyncParsableCommand {
         commandName: "codec-cost",
         abstract: "Count the SFU's instructions and allocations per forwarded packet of H.264 and AV1.",
         discussion: """
-            In memory and on virtual time: a publisher of 2.5 Mbit/s with a key frame in each second, the SFU, and viewers, \
+            In memory and on virtual time: a publisher of 1.3 Mbit/s with a key frame in each second, the SFU, and viewers, \
             with real keys. The packets of AV1 have dependency descriptors with two temporal layers, which every viewer \
             receives. Callgrind (valgrind) counts the instructions, including those for the publisher's packets, and a \
             preloaded library the allocations. A C compiler (cc) is required.

@@ -156,8 +156,8 @@ final class CodecForwarding {
     private func measuredForwardingOutput() -> Bool { writeBatch() }
 }
 
-/// Frames of random bytes at 30 frames per second, 2.5 Mbit/s, with a key frame in each second. They are valid for RTP
-/// payload formats, but not for decoders.
+/// Frames of random bytes at 30 frames per second, 1.3 Mbit/s, with a key frame in each second. They are valid for RTP
+/// payload formats, but not for decoders. The bit rate is below that which viewers are sent without feedback.
 private struct CodecFrames {
     /// An encoded frame.
     struct Frame {
@@ -180,20 +180,19 @@ private struct CodecFrames {
         if codec == .av1 {
             // A temporal delimiter, and a sequence header of libaom for 208x120.
             let sequence: [UInt8] = [0x0A, 0x0A, 0, 0, 0, 3, 0xB6, 0x7F, 0x73, 0x6B, 0xE4, 0x01]
-            keyFrame = [0x12, 0] + sequence + Self.unit([0x10] + bytes(20_000))
-            frame = [0x12, 0] + Self.unit([0x30] + bytes(10_000))
+            keyFrame = [0x12, 0] + sequence + Self.unit([0x10] + bytes(15_000))
+            frame = [0x12, 0] + Self.unit([0x30] + bytes(5_000))
         } else {
             keyFrame =
                 start + [0x67, 0x42, 0xC0, 0x1F, 0xDA, 0x01] + start + [0x68, 0xCE, 0x3C, 0x80] + start + [0x65, 0x88]
-                + bytes(20_000)
-            frame = start + [0x41, 0x9A] + bytes(10_000)
+                + bytes(15_000)
+            frame = start + [0x41, 0x9A] + bytes(5_000)
         }
     }
 
-    /// Returns an OBU with a frame, whose size has three bytes.
+    /// Returns an OBU with a frame, whose size has two bytes.
     private static func unit(_ frame: [UInt8]) -> [UInt8] {
-        let size = frame.count
-        return [0x32, UInt8(size & 0x7F | 0x80), UInt8(size >> 7 & 0x7F | 0x80), UInt8(size >> 14)] + frame
+        [0x32, UInt8(frame.count & 0x7F | 0x80), UInt8(frame.count >> 7)] + frame
     }
 
     /// Returns the next frame; nil if it is not due yet.

@@ -14,7 +14,8 @@ extension Forwarder {
             viewer.pointee.selection.limit = viewer.pointee.sender.receiverLimit
         }
         let isChanged = viewer.pointee.selection.decide(
-            stream.pointee.ladder, audio: stream.pointee.audio.bitrate ?? .kilobits(0),
+            viewer.pointee.needsOtherCodec ? stream.pointee.renditions.ladder : stream.pointee.ladder,
+            audio: stream.pointee.audio.bitrate ?? .kilobits(0),
             allowance: viewer.pointee.allowance, at: now)
         let selection = viewer.pointee.selection
         var wanted: Int?
@@ -24,7 +25,10 @@ extension Forwarder {
             requestKeyFrame(stream: viewer.pointee.stream, layer: layer)
         }
         guard isChanged || wanted != viewer.pointee.layers.wanted else { return }
-        let isLower = stream.pointee.ladder.isLower(wanted, than: viewer.pointee.layers.current)
+        let isLower =
+            viewer.pointee.needsOtherCodec
+            ? stream.pointee.renditions.ladder.isLower(wanted, than: viewer.pointee.layers.current)
+            : stream.pointee.ladder.isLower(wanted, than: viewer.pointee.layers.current)
         viewer.pointee.layers.select(wanted, urgent: selection.cause == .link && isLower, at: now)
         let receivesAudio = selection.choice != .nothing
         if receivesAudio, !viewer.pointee.receivesAudio, stream.pointee.audio.exists {
@@ -218,7 +222,8 @@ extension Forwarder {
         if viewers[index].sender.audio != nil { addSubscribers(1, of: .audio, stream: stream, at: now) }
         guard viewers[index].sender.video != nil else { return }
         guard viewers[index].node == nil else { return followPauses(viewer: index, at: now) }
-        viewers[index].selection.begin(streams[stream].ladder)
+        viewers[index].selection.begin(
+            viewers[index].needsOtherCodec ? streams[stream].renditions.ladder : streams[stream].ladder)
         selectLayer(viewer: index, at: now)
     }
 

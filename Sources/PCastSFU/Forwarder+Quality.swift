@@ -49,7 +49,9 @@ extension Forwarder {
         links.estimates.removeAll(keepingCapacity: true)
         for viewerIndex in stream.pointee.viewers {
             let viewer = viewers.address(viewerIndex)
-            guard viewer.pointee.isWatching, viewer.pointee.isCounted, !viewer.pointee.isEnding, !viewer.pointee.isAway
+            // The publisher is not asked for less because of viewers who do not receive its layer.
+            guard viewer.pointee.isWatching, viewer.pointee.isCounted, !viewer.pointee.isEnding, !viewer.pointee.isAway,
+                !viewer.pointee.needsOtherCodec
             else { continue }
             links.add(
                 viewer.pointee.sender.estimate, selection: viewer.pointee.selection,

@@ -101,6 +101,11 @@ struct PublishedStream: ~Copyable {
         for index in receiver.sentLayers {
             ladder.insert(LayerLadder.Rung(layer: index, bitrate: .kilobits(0), dimensions: nil, isAvailable: true))
         }
+        if otherFormat != nil {
+            renditions.ladder.insert(
+                LayerLadder.Rung(
+                    layer: Rendition.transcodedLayer, bitrate: .kilobits(0), dimensions: nil, isAvailable: true))
+        }
     }
 
     /// Creates a replica from a snapshot of the publisher's shard.
@@ -287,7 +292,7 @@ extension PublishedStream {
         insertRenditions(at: now)
         ladder.takeAllForAvailable()
         insertOperatingPoints()
-        return !ladder.isOrdered(like: formerLadder)
+        return !ladder.isOrdered(like: formerLadder) || !renditions.ladder.isOrdered(like: renditions.formerLadder)
     }
 
     /// Whether a layer arrives, or would arrive if a viewer wanted it.

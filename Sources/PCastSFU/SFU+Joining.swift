@@ -76,7 +76,7 @@ extension SFU {
         }
         try Self.require(offer, that: \.receives)
         let credentials = newCredentials()
-        let videoFormat = forwarder.streams[streamIndex].layers[0].sourceFormat
+        let videoFormat = videoFormat(of: streamIndex, for: offer, terms, at: now)
         let audioFormat = forwarder.streams[streamIndex].audio.sourceFormat
         if terms.media.contains(.video), let videoFormat, !terms.admits(videoFormat.codec) { throw .noCommonCodec }
         let video = newSource(stream, "video", hasRTX: true)
@@ -98,6 +98,26 @@ extension SFU {
         return answer.description
     }
 
+    /// Returns the format in which a viewer receives the video of a stream: that of the publisher, or that of renditions if
+    /// the viewer cannot or must not receive the publisher's.
+    ///
+    /// - Parameters:
+    ///   - index: The stream.
+    ///   - offer: The viewer's offer; nil if the SFU makes the offer, so that only the options count.
+    ///   - terms: The options of the viewer.
+    ///   - now: The current time.
+    /// - Returns: The format; nil without video.
+    private mutating func videoFormat(
+        of index: Int, for offer: SessionDescription?, _ terms: PeerOptions, at now: Instant
+    ) -> SourceFormat? {
+        guard let own = forwarder.streams[index].layers[0].sourceFormat else { return nil }
+        if terms.admits(own.codec), offer.map({ Self.viewing.canSend(own, in: $0) }) ?? true { return own }
+        guard let other = forwarder.streams[index].availableOtherFormat(at: now), terms.admits(other.codec),
+            offer.map({ Self.viewing.canSend(other, in: $0) }) ?? true
+        else { return own }
+        return other
+    }
+
     /// Creates a viewer whose session is negotiated. The viewer was admitted, or sent an offer, at the time `began`.
     mutating func enterViewer(
         _ peer: PeerID, _ stream: StreamID, _ session: NegotiatedSession, _ credentials: ICECredentials,
@@ -116,6 +136,9 @@ extension SFU {
         let index = forwarder.viewers.insert(
             Viewer(
                 peer: peer, stream: streamIndex, transport: transport, sender: sender, terms: terms, began: began))
+        let codec = session.media.first { $0.type == .video && $0.direction.sends }?.codec
+        let own = forwarder.streams[streamIndex].layers[0].sourceFormat?.codec
+        forwarder.viewers[index].needsOtherCodec = codec != nil && codec != own
         forwarder.streams[streamIndex].viewers.append(index)
         if terms.isCounted { forwarder.streams[streamIndex].countedViewers += 1 }
         peers.insert(peer, .viewer(index), ufrag: credentials.ufrag)
@@ -383,10 +406,8 @@ extension SFU {
         if terms.isNode { return try offerToNode(peer, of: stream, streamIndex, terms, at: now) }
         var sections: [OfferSection] = []
         for format in [
-            forwarder.streams[streamIndex].audio.sourceFormat, forwarder.streams[streamIndex].layers[0].sourceFormat,
-        ].compactMap(
-            { $0 })
-        {
+            forwarder.streams[streamIndex].audio.sourceFormat, videoFormat(of: streamIndex, for: nil, terms, at: now),
+        ].compactMap({ $0 }) {
             let type = format.codec.mediaType
             guard terms.media.contains(type) else { continue }
             guard terms.admits(format.codec) else { throw .noCommonCodec }

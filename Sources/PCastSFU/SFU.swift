@@ -247,8 +247,9 @@ extension SFU {
         let stream = forwarder.streams.address(forwarder.viewers[index].stream)
         guard stream.pointee.layers.exist else { return nil }
         let viewer = forwarder.viewers.address(index)
+        let ladder = viewer.pointee.needsOtherCodec ? stream.pointee.renditions.ladder : stream.pointee.ladder
         return ViewedLayers(
-            layers: stream.pointee.ladder.rungs.reversed().filter { $0.point == .all }.map { rung in
+            layers: ladder.rungs.reversed().filter { $0.point == .all }.map { rung in
                 ViewedLayers.Layer(
                     name: stream.pointee.name(of: rung.layer), bitrate: stream.pointee.layers[rung.layer].bitrate,
                     dimensions: rung.dimensions, isAvailable: rung.isAvailable)

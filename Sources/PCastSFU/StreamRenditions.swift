@@ -5,7 +5,8 @@ import PCastWebRTC
 /// The layers of a stream that a process of the platform makes of the publisher's only layer (`Rendition`).
 ///
 /// They are layers like those of a publisher that pauses them while nobody wants them: viewers are switched to and from
-/// them in the same way. Their packets have the timestamps of the publisher's layer, so that all share one clock.
+/// them in the same way. Their packets have the timestamps of the publisher's layer, so that all share one clock. If they
+/// have another codec than the publisher, a viewer receives either the publisher's layer or renditions.
 struct StreamRenditions {
     /// The conversion of frames to packets, by layer. A layer has one from its first frame on.
     var tracks: [Int: IngestTrack] = [:]
@@ -13,6 +14,10 @@ struct StreamRenditions {
     var reported: UInt8 = 0
     /// The order of the publisher's frames.
     var order = FrameOrder()
+    /// The renditions for viewers who do not decode the publisher's codec, if they have another one; otherwise empty.
+    var ladder = LayerLadder()
+    /// The ladder of the review before.
+    var formerLadder = LayerLadder()
 }
 
 /// Whether the frames of a source come in another order than that of their presentation, because it has B-frames.
@@ -82,8 +87,54 @@ extension PublishedStream {
         ladder.insert(rung)
     }
 
+    /// The format of renditions that have another codec than the publisher's layer; nil if there are none.
+    var otherFormat: SourceFormat? {
+        guard receiver.renditionCount > 0, let format = layers[Rendition.transcodedLayer].sourceFormat,
+            format.codec != layers[0].sourceFormat?.codec
+        else { return nil }
+        return format
+    }
+
+    /// Returns the format in which viewers can receive the video who do not decode the publisher's codec; nil if there is
+    /// none, or it cannot be made now.
+    mutating func availableOtherFormat(at now: Instant) -> SourceFormat? {
+        guard let format = otherFormat else { return nil }
+        let layer = Rendition.transcodedLayer
+        // A replica does not know whether renditions are offered, but whether they are paused or arrive.
+        let isAvailable =
+            publisherShard == nil ? receiver.layers[layer].rendition?.isOffered == true : comes(layer, at: now)
+        return isAvailable ? format : nil
+    }
+
+    /// Reviews the renditions for viewers who do not decode the publisher's codec. The one in the size of the source is
+    /// always among them, so that there is a layer to wait for.
+    private mutating func reviewOtherCodec(at now: Instant) {
+        swap(&renditions.ladder, &renditions.formerLadder)
+        renditions.ladder.removeAll()
+        let source = layers[0].dimensions
+        let full = source.map { Rendition.transcoded.bitrate(of: $0) } ?? .kilobits(0)
+        for (layer, rendition) in zip(receiver.sentLayers.upperBound..<layers.count, Rendition.all) {
+            if let measured = layers[layer].activity.bitrate(at: now) { layers[layer].bitrate = measured }
+            let isAvailable = comes(layer, at: now)
+            if rendition != .transcoded {
+                let isMade = layers[layer].subscribers > 0
+                guard let source, rendition.isUseful(below: source, source: full, isMade: isMade), isAvailable else {
+                    continue
+                }
+            }
+            let target = source.map { rendition.bitrate(of: $0) } ?? .kilobits(0)
+            renditions.ladder.insert(
+                LayerLadder.Rung(
+                    layer: layer, bitrate: max(layers[layer].bitrate ?? target, target),
+                    dimensions: source.map { rendition.dimensions(of: $0) }, isAvailable: isAvailable,
+                    isOnDemand: rendition != .transcoded))
+        }
+        renditions.ladder.takeAllForAvailable()
+    }
+
     /// Adds the renditions that can be made, and are worth it, to the ladder.
     mutating func insertRenditions(at now: Instant) {
+        if otherFormat != nil { return reviewOtherCodec(at: now) }
         guard receiver.renditionCount > 0, ladder.rungs.contains(where: \.isAvailable),
             let source = layers[0].dimensions, let bitrate = layers[0].bitrate
         else { return }
@@ -112,7 +163,7 @@ extension PublishedStream {
     /// rendition already.
     mutating func needsBridge(isShown: Bool, at now: Instant) -> Bool {
         let rendition = Rendition.transcodedLayer
-        guard receiver.isRendition(rendition), receiver.ignoresKeyFrameRequests(layer: 0, at: now),
+        guard receiver.isRendition(rendition), otherFormat == nil, receiver.ignoresKeyFrameRequests(layer: 0, at: now),
             let keyFrame = layers[0].log.newestKeyFrame, comes(rendition, at: now)
         else { return false }
         let age = now - layers[0].log[keyFrame].arrival

@@ -33,6 +33,8 @@ struct Viewer: ~Copyable {
     let isCounted: Bool
     /// The layers of a viewer that is the SFU of another node; nil for all others.
     var node: NodeLayers?
+    /// Whether the viewer receives renditions only, because it does not decode the publisher's codec.
+    var needsOtherCodec = false
     /// The layers that the viewer subscribes to, as bits.
     var subscribedLayers: UInt8 = 0
     var scheduled: Instant?

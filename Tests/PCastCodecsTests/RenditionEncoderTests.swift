@@ -43,6 +43,20 @@ struct RenditionEncoderTests {
         }
     }
 
+    @Test("renditions of codecs that are not encoded here are in H.264", arguments: VideoDecodersTests.examples)
+    func otherCodecs(example: VideoDecodersTests.Example) throws {
+        let encoder = try RenditionEncoder(codec: example.codec, encoder: .software)
+        encoder.setTargets([.init(number: 1, height: 0, bitrate: .kilobits(0))])
+        let source = example.encodedFrames
+        var made: [EncodedFrame] = []
+        for frame in source { made += try encoder.process(frame, encodes: true).map(\.frame) }
+        #expect(made.map(\.codec) == source.map { _ in Codec.h264 })
+        #expect(made.map(\.timestamp) == source.map(\.timestamp))
+        let decoder = try H264Decoder()
+        let pictures = try made.flatMap { try decoder.decode($0) }
+        #expect(pictures.map(\.dimensions) == source.map { _ in Dimensions(width: 208, height: 120) })
+    }
+
     @Test("a key frame is made on request, of that rendition only")
     func keyFrames() throws {
         let encoder = try RenditionEncoder(codec: .h264, encoder: .software)

@@ -12,9 +12,19 @@ import Testing
         let frames: [String]
 
         var testDescription: String { encoder }
+
+        var encodedFrames: [EncodedFrame] {
+            frames.enumerated().map { index, text in
+                let digits = text.compactMap(\.hexDigitValue)
+                let bytes = stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
+                return EncodedFrame(
+                    codec: codec, bytes: bytes, isKeyFrame: index == 0,
+                    timestamp: MediaTime(ticks: Int64(index) * 3_600, rate: .video), captureTime: nil)
+            }
+        }
     }
 
-    private static let examples = [
+    static let examples = [
         Example(
             encoder: "libvpx 1.12", codec: .vp9,
             frames: [
@@ -42,12 +52,7 @@ import Testing
     @Test("frames of other encoders are decoded without delay", arguments: examples)
     func decodes(_ example: Example) throws {
         let decoder = try VideoDecoders.open(example.codec)
-        for (index, text) in example.frames.enumerated() {
-            let digits = text.compactMap(\.hexDigitValue)
-            let bytes = stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
-            let frame = EncodedFrame(
-                codec: example.codec, bytes: bytes, isKeyFrame: index == 0,
-                timestamp: MediaTime(ticks: Int64(index) * 3_600, rate: .video), captureTime: nil)
+        for frame in example.encodedFrames {
             #expect(try decoder.decode(frame).map(\.dimensions) == [Dimensions(width: 208, height: 120)])
         }
     }

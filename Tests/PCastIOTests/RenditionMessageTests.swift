@@ -22,7 +22,7 @@ struct RenditionMessageTests {
             .init(
                 layer: 7, isKeyFrame: false, timestamp: 1 << 40, captureTime: WallTime(nanosecondsSinceEpoch: 7),
                 bytes: [UInt8](repeating: 9, count: 100_000))),
-        .keyFrames(0b1010_0000),
+        .keyFrames(0b1010_0000), .targets(.vp9, []), .targets(.av1, []), .targets(.h265, []),
     ]
 
     private static func read(_ bytes: [UInt8], by size: Int) throws -> [RenditionMessage] {

@@ -27,16 +27,21 @@ struct RenditionTests {
         /// The frame that waits for the one after it, as in a decoder of B-frames.
         private var waiting: PublishedUnit?
         private let hasBFrames: Bool
+        /// The frames of another codec than H.264; nil for H.264.
+        private var others: TestFrames?
 
-        init(shards: Int = 1, hasRenditions: Bool = true, hasBFrames: Bool = false) throws {
+        init(
+            shards: Int = 1, codec: Codec = .h264, hasRenditions: Bool = true, hasBFrames: Bool = false
+        ) throws {
             self.hasBFrames = hasBFrames
+            others = codec == .h264 ? nil : TestFrames(codec)
             network = VirtualNetwork(shards: shards)
             frames = HarnessFrames(at: network.now)
             var terms = PeerOptions()
             terms.hasRenditions = hasRenditions
             try network.sfu.publish(
                 RenditionTests.peer, stream: VirtualNetwork.stream,
-                ingesting: IngestMedia(video: .h264, hasAudio: true), terms: terms, at: network.now)
+                ingesting: IngestMedia(video: codec, hasAudio: true), terms: terms, at: network.now)
             network.sfu.offerRenditions(true, of: RenditionTests.peer, at: network.now)
             network.settleRelay()
         }
@@ -47,6 +52,9 @@ struct RenditionTests {
                 let captured = VirtualNetwork.clock.wallTime(at: network.now)
                 while var frame = frames.nextVideo(isKeyFrame: videoCount % 250 == 0, at: network.now) {
                     frame.captureTime = captured
+                    if let other = others?.next(isKeyFrame: frame.isKeyFrame) {
+                        (frame.codec, frame.bytes) = (other.codec, other.bytes)
+                    }
                     if hasBFrames { frame.timestamp = Self.reordered(frame.timestamp, at: videoCount % 250) }
                     videoCount += 1
                     network.sfu.ingest(frame, from: RenditionTests.peer, at: network.now)
@@ -125,13 +133,15 @@ struct RenditionTests {
             return viewed?.layers ?? []
         }
 
-        func view(rate: Bitrate?, beside: Bool = false) throws -> CallPeer {
+        func view(
+            rate: Bitrate?, beside: Bool = false, terms: PeerOptions = PeerOptions()
+        ) throws -> CallPeer {
             network.link.both { $0 = LinkConditions(delay: .milliseconds(20)) }
             if let rate {
                 network.link.down = LinkConditions(
                     delay: .milliseconds(20), rate: rate, queue: .span(.milliseconds(300)))
             }
-            let viewer = try beside ? network.viewBeside() : network.view()
+            let viewer = try beside ? network.viewBeside(terms: terms) : network.view(terms: terms)
             #expect(network.run { viewer.isConnected })
             return viewer
         }
@@ -299,6 +309,62 @@ struct RenditionTests {
         #expect(codecs == [0: .h264, nil: .opus])
         other.run(for: .seconds(2))
         #expect(other.wantedChanges.isEmpty)
+    }
+
+    // MARK: Another codec
+
+    /// The options of a viewer that accepts H.264 only.
+    private static let h264Only = PeerOptions(preferring: [.h264], insistsOnCodecs: true)
+
+    @Test(
+        "viewers who do not accept the publisher's codec receive its rendition in H.264, on every shard",
+        arguments: [Codec.h265, .vp9, .av1], [false, true])
+    func otherCodec(codec: Codec, beside: Bool) throws {
+        let scene = try Scene(shards: beside ? 2 : 1, codec: codec)
+        let own = try scene.view(rate: nil)
+        scene.run(for: .seconds(2))
+        #expect(own.video.count > 30 && own.video.allSatisfy { $0.frame.codec == codec })
+        #expect(scene.wantedChanges.isEmpty, "no process is needed")
+        let viewer = try scene.view(rate: nil, beside: beside, terms: Self.h264Only)
+        scene.run(for: .seconds(4))
+        #expect(scene.wanted == 1 << UInt8(Rendition.transcodedLayer))
+        #expect(viewer.video.count > 60)
+        #expect(
+            viewer.video.allSatisfy {
+                $0.frame.codec == .h264 && Self.layer(of: $0.frame) == Rendition.transcodedLayer
+            })
+        #expect(own.video.allSatisfy { $0.frame.codec == codec })
+        scene.network.sfu.end(viewer.id, reason: .ended, at: scene.network.now)
+        scene.run(for: .seconds(1))
+        #expect(scene.wanted == 0)
+    }
+
+    @Test("the offer of a viewer decides whether it receives the publisher's codec or H.264")
+    func offeredCodec() throws {
+        let scene = try Scene(codec: .h265)
+        scene.run(for: .seconds(1))
+        let h264 = try scene.network.scriptViewer(codecs: [.h264])
+        let h265 = try scene.network.scriptViewer(codecs: [.h264, .h265])
+        #expect(h264.media(.video).codec == .h264)
+        #expect(h265.media(.video).codec == .h265)
+    }
+
+    @Test("a viewer without the publisher's codec is rejected with that codec, while no renditions can be made")
+    func noOtherCodec() throws {
+        let scene = try Scene(codec: .h265)
+        scene.network.sfu.offerRenditions(false, of: Self.peer, at: scene.network.now)
+        scene.run(for: .seconds(1))
+        var reason: SectionProblem.Reason?
+        do {
+            _ = try scene.network.scriptViewer(codecs: [.h264])
+        } catch let error as SFUError {
+            if case .unacceptable(let problems) = error { reason = problems.first?.reason }
+        }
+        guard case .codec(_, let usable) = reason else {
+            Issue.record("the viewer was admitted, or rejected for another reason")
+            return
+        }
+        #expect(usable == ["H265"])
     }
 
     @Test("the layers of a viewer's stream include the renditions that save bandwidth")

@@ -35,6 +35,7 @@ package final class RenditionEncoder {
         var needsKeyFrame = true
     }
 
+    /// The codec of the renditions.
     private let codec: Codec
     private let decoder: any VideoDecoder
     private let scaler = FrameScaler()
@@ -45,20 +46,13 @@ package final class RenditionEncoder {
     /// Opens the decoder.
     ///
     /// - Parameters:
-    ///   - codec: The codec of the source and of its renditions.
+    ///   - source: The codec of the source. Its renditions are in `Rendition.codec(of:)`.
     ///   - choice: The encoder to use.
     /// - Throws: `CodecError.missing`, and `CodecError.unsupported` for audio.
-    package init(codec: Codec, encoder choice: VideoEncoderChoice = .automatic) throws(CodecError) {
-        self.codec = codec
+    package init(codec source: Codec, encoder choice: VideoEncoderChoice = .automatic) throws(CodecError) {
+        codec = Rendition.codec(of: source)
         self.choice = choice
-        decoder =
-            switch codec {
-            case .h264: try H264Decoder()
-            case .vp8: try VP8Decoder()
-            case .vp9, .av1, .h265:
-                throw .unsupported("renditions of \(codec.rawValue) cannot be made: use h264 or vp8")
-            case .opus: throw .unsupported("Opus is not a video codec: use h264 or vp8")
-            }
+        decoder = try VideoDecoders.open(source)
     }
 
     /// Sets the renditions to make from the next frame on. Those that continue are not interrupted.

@@ -26,6 +26,15 @@ package struct Rendition: Hashable, Sendable {
     /// The layer of ``transcoded``.
     package static let transcodedLayer = 1
 
+    /// Returns the codec of the renditions of a source. Of codecs that are not encoded here, they are H.264, which every
+    /// viewer decodes.
+    package static func codec(of source: Codec) -> Codec {
+        switch source {
+        case .h264, .vp8, .opus: source
+        case .vp9, .av1, .h265: .h264
+        }
+    }
+
     /// The bit rate of a source must exceed that of its rendition by this percentage, otherwise the rendition saves too
     /// little.
     private static let leastRatePercent: Int64 = 133

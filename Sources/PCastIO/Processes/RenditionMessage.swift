@@ -38,7 +38,7 @@ package enum RenditionMessage: Hashable, Sendable {
         }
     }
 
-    /// The codec of the source and of its renditions, and the renditions to make from now on.
+    /// The codec of the source, and the renditions to make from now on, whose codec is `Rendition.codec(of:)`.
     case targets(Codec, [Target])
     /// A frame of the source, or of a rendition.
     case frame(Frame)
@@ -95,7 +95,7 @@ package enum RenditionMessage: Hashable, Sendable {
         var bytes: [UInt8] = [0, 0, 0, 0]
         switch self {
         case .targets(let codec, let targets):
-            bytes += [Kind.targets.rawValue, codec == .vp8 ? 1 : 0]
+            bytes += [Kind.targets.rawValue, UInt8(Self.codecs.firstIndex(of: codec) ?? 0)]
             for target in targets {
                 bytes.append(target.layer)
                 bytes += Self.bytes(UInt64(target.height), count: 2)
@@ -114,12 +114,11 @@ package enum RenditionMessage: Hashable, Sendable {
         return bytes
     }
 
+    /// The codecs of sources at their numbers.
+    private static let codecs: [Codec] = [.h264, .vp8, .vp9, .av1, .h265]
+
     private static func codec(_ value: UInt8) -> Codec? {
-        switch value {
-        case 0: .h264
-        case 1: .vp8
-        default: nil
-        }
+        codecs.indices.contains(Int(value)) ? codecs[Int(value)] : nil
     }
 
     private static func bytes(_ value: UInt64, count: Int) -> [UInt8] {

@@ -60,9 +60,6 @@ final class RenditionService: Sendable {
         (events, continuation) = AsyncStream<Event>.makeStream()
     }
 
-    /// The codecs of which renditions are made.
-    private static let codecs: Set<Codec> = [.h264, .vp8]
-
     /// Returns whether the stream of a publisher with these capabilities has renditions.
     func applies(to capabilities: [String]) -> Bool {
         configuration.streams == .all || capabilities.contains(Self.capability)
@@ -125,12 +122,6 @@ final class RenditionService: Sendable {
         let actions: [RenditionPlan.Action]
         switch event {
         case .began(let stream, let peer):
-            if let codec = await router.videoCodec(of: stream, publisher: peer), !Self.codecs.contains(codec) {
-                logger.notice(
-                    "the stream has no renditions, because its codec cannot be encoded here",
-                    metadata: ["stream": "\(stream)", "codec": "\(codec.rawValue)"])
-                return
-            }
             actions = state.withLock { state in
                 state.streams[peer] = stream
                 return state.plan.begin(peer)
@@ -187,7 +178,7 @@ final class RenditionService: Sendable {
                 program, configuration.arguments, environment: JobEnvironment.make(),
                 onFrame: { frame in
                     let encoded = EncodedFrame(
-                        codec: codec, bytes: frame.bytes, isKeyFrame: frame.isKeyFrame,
+                        codec: Rendition.codec(of: codec), bytes: frame.bytes, isKeyFrame: frame.isKeyFrame,
                         timestamp: MediaTime(ticks: frame.timestamp, rate: .video), captureTime: frame.captureTime)
                     feed.send([.init(frame: encoded, layer: Int(frame.layer))])
                 },
@@ -203,7 +194,10 @@ final class RenditionService: Sendable {
         await router.beginReadingForRenditions(stream, of: peer)
         logger.info(
             "renditions are made",
-            metadata: ["stream": "\(stream)", "codec": "\(codec.rawValue)", "layers": "\(Self.names(layers))"])
+            metadata: [
+                "stream": "\(stream)", "codec": "\(Rendition.codec(of: codec).rawValue)",
+                "layers": "\(Self.names(layers))",
+            ])
     }
 
     private static func names(_ layers: UInt8) -> String {

@@ -2,7 +2,7 @@ package import PCastCore
 import PCastRTP
 
 /// Layers that a process of the platform makes of the only layer of the peer. The peer knows nothing of them. Their
-/// packets have the peer's timestamps and codec.
+/// packets have the peer's timestamps, and the peer's codec or H.264.
 extension MediaReceiver {
     /// The layers that the peer sends.
     package var sentLayers: Range<Int> { 0..<layers.count - renditionCount }
@@ -14,11 +14,29 @@ extension MediaReceiver {
     ///   - ssrcs: An SSRC for each layer.
     package mutating func addRenditions(named names: [String], ssrcs: [UInt32]) {
         guard layers.count == 1, layers[0].rid == nil else { return }
+        guard let media = renditionMedia(of: layers[0].media) else { return }
         for (name, ssrc) in zip(names, ssrcs) {
             guard let rid = RTPStreamIdentifier(name) else { continue }
-            layers.append(InboundTrack(renditionOf: layers[0].media, rid: rid, ssrc: ssrc))
+            layers.append(InboundTrack(renditionOf: media, rid: rid, ssrc: ssrc))
             renditionCount += 1
         }
+        if renditionCount > 0, media.codec != layers[0].media.codec { addRoutes(media.format, type: .video) }
+    }
+
+    /// Returns the media section of the layers, with a payload type of their own if they have another codec than the peer.
+    /// Returns nil if no payload type is free.
+    private func renditionMedia(of source: NegotiatedMedia) -> NegotiatedMedia? {
+        let codec = Rendition.codec(of: source.codec)
+        guard codec != source.codec else { return source }
+        guard let payloadType = (UInt8(96)...127).last(where: { routes[Int($0)] == nil }) else { return nil }
+        var media = source
+        // The profile does not count for viewers, and the level is that of the sequence parameter set.
+        media.format = PayloadFormat(
+            codec: codec, payloadType: payloadType,
+            h264: H264Format(profile: .constrainedBaseline, level: .level52))
+        media.acceptablePayloads = [media.format]
+        media.extensionMap = RTPHeaderExtensionMap()
+        return media
     }
 
     /// Returns whether a layer is one that the peer does not send.

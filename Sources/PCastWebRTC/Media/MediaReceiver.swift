@@ -253,6 +253,8 @@ package struct MediaReceiver: Sendable {
         guard route.type == .video else { return 0 }
         if renditionCount > 0 {
             for index in 1..<layers.count where layers[index].ssrc == header.ssrc { return index }
+            // The peer does not send the codec of its renditions.
+            guard route.codec == layers[0].media.codec else { return nil }
         }
         guard layers[0].rid != nil else { return 0 }
         for index in layers.indices {

@@ -47,6 +47,14 @@ public struct MediaCapabilities: Sendable {
         return codecs.count + (h264.packetizationMode == 1 ? 0 : 1)
     }
 
+    /// Returns whether an offer has a section in which a stream in a format can be sent.
+    package func canSend(_ format: SourceFormat, in offer: SessionDescription) -> Bool {
+        offer.media.contains { section in
+            section.kind.mediaType == format.codec.mediaType && !section.isRejected && section.direction.receives
+                && preferred(of: section.payloadFormats, carrying: format) != nil
+        }
+    }
+
     /// Returns the preferred format for an answer, the first one of the peer if several are equal; nil if none is
     /// supported. `stream` is the format to send, nil for any.
     func preferred(of formats: [PayloadFormat], carrying stream: SourceFormat?) -> PayloadFormat? {

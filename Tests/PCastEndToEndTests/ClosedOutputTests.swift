@@ -17,16 +17,22 @@ extension EndToEnd {
             var environment = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("PCAST_") }
             environment["XDG_RUNTIME_DIR"] = workspace.runtimeDirectory
             environment["PCAST_PUBLISH_NO_RECONNECT"] = "true"
-            let complaints = try ProcessPipe()
-            let output = try unread()
-            let process = try SpawnedProcess(
-                BuiltProgram.path(program), arguments, environment: environment, folder: workspace.folder.path,
-                isApart: false, input: .null(), output: output, messages: closesMessages ? output : complaints.write)
-            let messages = ProgramOutput(from: complaints.read, to: URL(fileURLWithPath: workspace.path("messages")))
+            let (process, messages) = try {
+                // The write end is closed here, so that the messages end with the process.
+                let (complaints, output) = (try ProcessPipe(), try unread())
+                let process = try SpawnedProcess(
+                    BuiltProgram.path(program), arguments, environment: environment, folder: workspace.folder.path,
+                    isApart: false, input: .null(), output: output, messages: closesMessages ? output : complaints.write
+                )
+                let file = URL(fileURLWithPath: workspace.path("messages"))
+                return (process, ProgramOutput(from: complaints.read, to: file))
+            }()
             let ends = Awaited<SpawnedProcess.End>()
             Thread.detachNewThread { ends.add(process.wait()) }
             let outcome = await ends.first()
             if outcome == nil { process.send(SIGKILL) }
+            // All that it wrote is read before it is judged.
+            _ = await messages.lines.first(within: .seconds(20)) { _ in false }
             return (outcome, messages.lines.values)
         }
 

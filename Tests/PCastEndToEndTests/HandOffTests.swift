@@ -9,6 +9,8 @@ extension EndToEnd {
     @Suite("Handing off playback", .enabled(if: ThisMachine.hasFFmpeg), .timeLimit(.minutes(5)))
     struct HandOffTests {
         private static let rate = 30.0
+        /// The duration of the film, which is played in a loop.
+        private static let filmSeconds = 6.0
 
         /// Another device of the user, which reacts to an invitation.
         private final class Device: Sendable {
@@ -61,7 +63,8 @@ extension EndToEnd {
             /// Hands off a film and runs a test.
             static func run(_ test: (HandedOffFilm) async throws -> Void) async throws {
                 try await TestWorkspace.run { workspace in
-                    let film = try await StampedRecording.make("film.mp4", seconds: 6, in: workspace)
+                    let film = try await StampedRecording.make(
+                        "film.mp4", seconds: Int(HandOffTests.filmSeconds), in: workspace)
                     let platform = try await URIPlatform.start(in: workspace)
                     let (screen, capture, device) = (StampScreen(), PlaybackCapture(), Device())
                     let player = Player(.media(playsAudio: false, shownOn: screen, capturedBy: capture))
@@ -102,19 +105,20 @@ extension EndToEnd {
             try await HandedOffFilm.run { film in
                 let (player, screen, sights) = (film.player, film.screen, film.device.screen.sights)
                 #expect(player.isExternalPlaybackActive)
-                #expect(film.received.values.contains(.externalPlaybackChanged(true)))
-                #expect(film.received.values.contains(.lifecycle(.startCastSession)))
-                #expect(screen.isDark && player.session?.playerState == .playing(buffering: false))
+                #expect(await film.received.first { $0 == .externalPlaybackChanged(true) } != nil)
+                #expect(await film.received.first { $0 == .lifecycle(.startCastSession) } != nil)
+                #expect(screen.isDark && player.session?.playerState.continues == true)
 
                 let (seenHere, seenThere) = (screen.sights.values.count, sights.values.count)
                 _ = await sights.first { _ in sights.values.count >= seenThere + 90 }
                 #expect(screen.sights.values.count == seenHere && screen.isDark)
-                let stamps = sights.values.suffix(80).map { Int($0.stamp.counter) }
+                let seen = sights.values.suffix(80)
+                let stamps = seen.map { Int($0.stamp.counter) }
                 let steps = zip(stamps.dropFirst(), stamps).map { $0 - $1 }
-                // The film may have restarted meanwhile, and again after a stall. A busy machine leaves out frames, but not
-                // usually.
-                #expect(steps.count { $0 < 1 } <= 2, "\(stamps)")
-                #expect((1...3).contains(steps.sorted()[steps.count / 2]), "\(stamps)")
+                // The film restarts each six seconds, and may do so again after a stall. A busy machine leaves out frames, and
+                // takes longer to show this many.
+                let passed = try #require(seen.last).shown - (try #require(seen.first)).shown
+                #expect(steps.count { $0 < 1 } <= 2 + Int(passed.seconds / Self.filmSeconds), "\(stamps)")
             }
         }
 
@@ -156,8 +160,8 @@ extension EndToEnd {
                 await player.stopExternalPlayback()
                 await player.settled()
                 #expect(!player.isExternalPlaybackActive)
-                #expect(film.received.values.contains(.externalPlaybackChanged(false)))
-                #expect(film.received.values.contains(.lifecycle(.endCastSession)))
+                #expect(await film.received.first { $0 == .externalPlaybackChanged(false) } != nil)
+                #expect(await film.received.first { $0 == .lifecycle(.endCastSession) } != nil)
                 #expect(
                     !screen.isDark && screen.sights.values.last.map(isThere) == true,
                     "the video must be on the local screen")
@@ -173,7 +177,8 @@ extension EndToEnd {
         @Test("after an uninvited device, or the end of the stream by others, playback is local again")
         func refused() async throws {
             try await TestWorkspace.run { workspace in
-                let film = try await StampedRecording.make("film.mp4", seconds: 3, in: workspace)
+                let film = try await StampedRecording.make(
+                    "film.mp4", seconds: Int(Self.filmSeconds), in: workspace)
                 let platform = try await URIPlatform.start(in: workspace)
                 let (screen, capture) = (StampScreen(), PlaybackCapture())
                 let player = Player(.media(playsAudio: false, shownOn: screen, capturedBy: capture))

@@ -64,7 +64,7 @@ extension EndToEnd {
             .enabled(if: ThisMachine.hasFFmpeg))
         func onDemand() async throws {
             try await TestWorkspace.run { workspace in
-                let film = try await Film.make(seconds: 20, in: workspace)
+                let film = try await Film.make(seconds: 6, rounds: 15, in: workspace)
                 let platform = try await Self.start(
                     in: workspace,
                     """

@@ -13,7 +13,7 @@ extension EndToEnd {
             .enabled(if: ThisMachine.hasPython))
         func channel() async throws {
             try await TestWorkspace.run { workspace in
-                let film = try await StampedRecording.make("film.mp4", seconds: 5, in: workspace)
+                let film = try await StampedRecording.make("film.mp4", seconds: 6, in: workspace)
                 let page = workspace.path("page.html")
                 try ChannelScreen.page.write(toFile: page, atomically: true, encoding: .utf8)
                 let platform = try await LocalPlatform.start(in: workspace)
@@ -37,7 +37,9 @@ extension EndToEnd {
                 _ = await channel.output.lines.first { $0.contains("\"finished\"") }
                 _ = await screen.sights.first { _ in screen.sights.values.count >= before + 180 }
                 let seen = screen.sights.values[before...]
-                #expect(seen.count >= 180 && seen.count(where: isBoth) >= seen.count - 2)
+                // A frame without the film may follow each round, of which a busy machine plays more meanwhile.
+                let rounds = channel.events("finished").count
+                #expect(seen.count >= 180 && seen.count(where: isBoth) >= seen.count - max(2, rounds))
                 #expect(!channel.events("error").isEmpty && channel.isRunning)
 
                 try await Self.expectInChromium(link, in: workspace)

@@ -55,6 +55,7 @@ extension EndToEnd {
                 let record = workspace.path("record.mkv")
                 let token = try await platform.token("stream", "egress", "--stream", stream)
                 let (receiver, pushed, port) = try await ChosenPort.find { port -> (RunningProgram, Publisher, Int)? in
+                    guard !ChosenPort.isInUse(port) else { return nil }
                     let uri = "srt://127.0.0.1:\(port)"
                     let receiver = try workspace.start(
                         "/usr/bin/env",
@@ -62,6 +63,7 @@ extension EndToEnd {
                             "ffmpeg", "-v", "error", "-nostdin", "-i", "\(uri)?mode=listener", "-frames:v", "90",
                             "-c", "copy", record,
                         ])
+                    try await receiver.awaitDatagramPort(port)
                     do {
                         let pushed = try await platform.pcast.egress(
                             streamToken: token, streamID: StreamID(stream), uri: uri)

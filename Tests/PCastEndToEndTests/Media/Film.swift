@@ -26,7 +26,28 @@ struct Film: Sendable {
     /// needs much of the processors' time.
     private static let made = Mutex<[Int: (bytes: Data, frames: [ArraySlice<UInt8>])]>([:])
 
-    static func make(seconds: Int, in workspace: TestWorkspace) async throws -> Film {
+    /// Makes `film.mp4` in the folder of a test.
+    ///
+    /// - Parameters:
+    ///   - seconds: The duration of the film.
+    ///   - rounds: How often the file contains the film. More rounds are only copied, so that a long file takes no time.
+    ///   - workspace: The environment of the test.
+    /// - Returns: The film, with the frames of one round.
+    /// - Throws: `EndToEndFailure` if FFmpeg fails.
+    static func make(seconds: Int, rounds: Int = 1, in workspace: TestWorkspace) async throws -> Film {
+        let film = try await makeRound(seconds: seconds, in: workspace)
+        guard rounds > 1 else { return film }
+        let one = workspace.path("round.mp4")
+        try FileManager.default.moveItem(atPath: film.file.path, toPath: one)
+        try await workspace.run(
+            "ffmpeg",
+            [
+                "-v", "error", "-nostdin", "-stream_loop", "\(rounds - 1)", "-i", one, "-c", "copy", film.file.path,
+            ])
+        return film
+    }
+
+    private static func makeRound(seconds: Int, in workspace: TestWorkspace) async throws -> Film {
         let path = workspace.path("film.mp4")
         let file = MediaFile(path: path, workspace: workspace)
         if let known = made.withLock({ $0[seconds] }) {

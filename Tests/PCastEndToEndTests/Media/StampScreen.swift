@@ -50,6 +50,11 @@ final class StampScreen: RenderSurface {
     var events: AsyncStream<SurfaceEvent> { AsyncStream { _ in } }
 }
 
+extension PlayerState {
+    /// Whether it plays, or will play on when it has media: on a busy machine, it may wait for media at any moment.
+    var continues: Bool { if case .playing = self { true } else { false } }
+}
+
 /// Reads the time strip of each frame. It also detects whether a magenta block is at the position of the page of the
 /// tests.
 final class ChannelScreen: RenderSurface {

@@ -2,6 +2,7 @@ import Foundation
 import PCast
 import PCastCodecs
 import PCastCore
+import Synchronization
 import Testing
 
 /// A program as HTTP Live Streaming on its own server. Each frame shows its number. There is a tone, the time of day,
@@ -92,15 +93,31 @@ struct StampedProgramme: Sendable {
 
 /// The test pattern and its audio as a file, recorded from a stream of this system.
 enum StampedRecording {
-    /// Records the synthetic sources for about a number of seconds.
+    /// A recording that was made.
+    private struct Key: Hashable {
+        var name: String
+        var seconds: Int
+    }
+
+    /// The recordings that were made. Each is made once, because that takes as long as its duration.
+    private static let made = Mutex<[Key: Data]>([:])
+
+    /// Records the synthetic sources for about a number of seconds. Tests that name the same file share the recording.
     static func make(_ name: String, seconds: Int, in workspace: TestWorkspace) async throws -> MediaFile {
-        let path = workspace.path(name)
+        let (path, key) = (workspace.path(name), Key(name: name, seconds: seconds))
+        let file = MediaFile(path: path, workspace: workspace)
+        if let known = made.withLock({ $0[key] }) {
+            try known.write(to: URL(fileURLWithPath: path))
+            return file
+        }
         let publisher = try workspace.pcast(
             "publish", "--listen", "127.0.0.1:0", "--video", "synthetic", "--audio", "synthetic", "--size", "640x360")
         _ = try await publisher.event("publishing")
         let viewer = try workspace.pcast("subscribe", "--record", path, "--for", "\(seconds)s")
         try await viewer.expectExitStatus(0)
         try await publisher.end()
-        return MediaFile(path: path, workspace: workspace)
+        let bytes = try Data(contentsOf: URL(fileURLWithPath: path))
+        made.withLock { $0[key] = bytes }
+        return file
     }
 }

@@ -50,7 +50,7 @@ extension EndToEnd {
                 await stage.overlay.settled()
                 #expect(stage.overlay.phase == .destroyed && stage.overlay.status == .disabled)
                 let answer = try await browser.evaluate("fetch(location.href).then((answer) => answer.status)")
-                #expect(answer.number == 404 && player.state.isPlaying)
+                #expect(answer.number == 404 && player.state.continues)
                 try await browser.end()
                 await stage.close()
             }
@@ -134,7 +134,7 @@ extension EndToEnd {
                     + "metadata: { scaleX: 9, scaleY: -1, pivotX: '', pivotY: null, scaleDuration: 1e300 }, seq: n, "
                     + "epoch: 0 })); }; })", at: "onlooker")
             #expect(strange.number == 4_005)
-            #expect(stage.overlay.phase == .ready && stage.player.state.isPlaying)
+            #expect(stage.overlay.phase == .ready && stage.player.state.continues)
             try await browser.wait(for: "document.body.dataset.state === 'playing'")
         }
 
@@ -163,7 +163,7 @@ extension EndToEnd {
                 #expect(errors.allSatisfy { $0.component == .bridgeConnectivity })
                 #expect(stage.overlay.phase == .destroyed && stage.overlay.status == .enabled)
                 try await stage.seen("another frame") { _ in true }
-                #expect(stage.player.state.isPlaying)
+                #expect(stage.player.state.continues)
                 try await browser.crash()
                 try await browser.end()
                 await stage.close()

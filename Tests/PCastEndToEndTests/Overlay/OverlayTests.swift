@@ -287,8 +287,9 @@ extension EndToEnd {
             let missing = OverlayMessage.Name.allCases.filter { !names.contains($0) }
             #expect(missing == [])
             let (classic, typed) = (stage.classic, stage.typed)
-            _ = await typed.first { _ in typed.values.count >= classic.values.count }
             // Typed messages reach the classic observers a moment later, and vice versa.
+            _ = await typed.first { _ in typed.values.count >= classic.values.count }
+            _ = await classic.first { _ in classic.values.count >= typed.values.count }
             func bag(_ messages: [OverlayMessage]) -> [OverlayMessage: Int] {
                 messages.reduce(into: [:]) { $0[$1, default: 0] += 1 }
             }

@@ -57,6 +57,9 @@ struct CachingProxy: Sendable {
                         proxy_set_header Connection "";
                         proxy_cache video;
                         proxy_cache_lock on;
+                        # A file is requested again if its request takes longer, which is five seconds by default.
+                        proxy_cache_lock_age 300s;
+                        proxy_cache_lock_timeout 300s;
                         proxy_ignore_client_abort on;
                     }
                 }

@@ -104,6 +104,15 @@ struct RecipePlatform: Sendable {
             [machine.name, "env"] + all.map { "\($0.key)=\($0.value)" } + [program] + arguments)
     }
 
+    /// Waits until a program on the machine receives datagrams at a port, or has ended.
+    func awaitDatagramPort(_ port: Int, of program: RunningProgram) async throws {
+        try await program.awaitDatagramPort(port) {
+            let sockets = try run("cat", ["/proc/net/udp"])
+            try await sockets.exitStatus()
+            return sockets.output.lines.values.joined(separator: "\n")
+        }
+    }
+
     /// Records a stream with the README's command. The video must move, and the screenshot is of it.
     ///
     /// The command runs for the README's duration with `PCAST_FULL=1`. Otherwise it is ended as by Ctrl-C when it has

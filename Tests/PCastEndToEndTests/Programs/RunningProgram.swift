@@ -257,6 +257,23 @@ enum ChosenPort {
 }
 
 extension RunningProgram {
+    /// Waits until it receives datagrams at a port, which no other socket has at its start, or has ended. FFmpeg, for
+    /// example, does not tell when it listens. `table` returns the sockets of its network, as `/proc/net/udp` has them.
+    func awaitDatagramPort(
+        _ port: Int, table: () async throws -> String = { try String(contentsOfFile: "/proc/net/udp", encoding: .utf8) }
+    ) async throws {
+        // The ports of sockets are hexadecimal (proc_net_udp(5)).
+        let digits = String(port, radix: 16, uppercase: true)
+        let local = ":\(String(repeating: "0", count: 4 - digits.count))\(digits) "
+        let end = ContinuousClock.now + .timeout
+        while isRunning, try await !table().contains(local) {
+            guard ContinuousClock.now < end else {
+                throw EndToEndFailure("\(name) does not listen at \(port)\n\(report)")
+            }
+            try await ContinuousClock().sleep(for: .milliseconds(50))
+        }
+    }
+
     /// Whether it has ended because another socket has one of its ports.
     var foundPortInUse: Bool {
         let words = ["is in use", "another program listens on", "already in use"]

@@ -7,8 +7,8 @@ Prints one JSON object: the number of queries, and those without series at the e
 import argparse
 import json
 import os
+import random
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -20,10 +20,13 @@ UNPACKED = os.path.join(
     os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache")), "pcast/promtool/usr/bin/prometheus")
 
 
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
+def start(program, folder):
+    """Starts Prometheus on a port that is perhaps free. Returns the process, which ends if it is not, and the address."""
+    address = f"127.0.0.1:{random.randrange(20_000, 32_000)}"
+    process = subprocess.Popen(
+        [program, f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data",
+         f"--web.listen-address={address}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return process, address
 
 
 def queries(path):
@@ -58,16 +61,15 @@ def main():
             "global": {"scrape_interval": "1s", "scrape_timeout": "1s"},
             "scrape_configs": [{"job_name": "pcast", "static_configs": [{"targets": [options.target]}]}],
         }, file)
-    address = f"127.0.0.1:{free_port()}"
-    process = subprocess.Popen(
-        [program, f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data",
-         f"--web.listen-address={address}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process, address = start(program, folder)
     try:
         all_queries = list(queries(options.dashboard))
         missing = all_queries
         end = time.monotonic() + options.seconds
-        while missing and time.monotonic() < end and process.poll() is None:
+        while missing and time.monotonic() < end:
             time.sleep(0.5)
+            if process.poll() is not None:  # another program had the port
+                process, address = start(program, folder)
             missing = [query for query in missing if not series(address, query[1])]
         print(json.dumps({"queries": len(all_queries), "missing": [f"{title}: {text}" for title, text in missing]}))
         return 1 if missing else 0

@@ -80,7 +80,7 @@ extension EndToEnd {
             }
         }
 
-        @Test("captions of the publisher are shown in their order, from the first ones on")
+        @Test("captions of the publisher are shown in their order, and none is repeated")
         func captions() async throws {
             try await TestWorkspace.run { workspace in
                 let file = workspace.path("captions.vtt")
@@ -102,8 +102,9 @@ extension EndToEnd {
                     shown.append(try #require(Int(words[1])))
                     if shown.count == 5 { break }
                 }
-                let first = try #require(shown.first, "the stream ended")
-                #expect(shown == Array(first..<(first + 5)))
+                // A busy publisher leaves out captions whose time has passed, and a busy viewer may not display one.
+                try #require(shown.count == 5, "the stream ended")
+                #expect(zip(shown, shown.dropFirst()).allSatisfy { $0 < $1 }, "\(shown)")
                 await viewer.close()
                 try await live.end()
             }

@@ -9,12 +9,16 @@ extension EndToEnd {
         /// The message of the platform when no viewer needs renditions any more.
         private static let end = "renditions are not needed any more"
 
-        /// The arguments with which FFmpeg publishes a film in real time, with a key frame every 16.7 s.
+        /// The number of frames from one key frame to the next one, in 16.7 s.
+        private static let keyFrameDistance = 500
+
+        /// The arguments with which FFmpeg publishes a film in real time.
         private static func publish(_ film: Film, bFrames: Int, to address: String) -> [String] {
             [
                 "-v", "error", "-nostdin", "-progress", "pipe:1", "-re", "-stream_loop", "-1", "-i", film.file.path,
                 "-c:v", "libx264",
-                "-preset", "veryfast", "-bf", "\(bFrames)", "-b_strategy", "0", "-g", "500", "-keyint_min", "500",
+                "-preset", "veryfast", "-bf", "\(bFrames)", "-b_strategy", "0", "-g", "\(keyFrameDistance)",
+                "-keyint_min", "\(keyFrameDistance)",
                 "-sc_threshold", "0", "-b:v", "2500k", "-minrate", "2500k", "-maxrate", "2500k", "-bufsize", "2500k",
                 "-x264-params", "nal-hrd=cbr", "-pix_fmt", "yuv420p", "-c:a", "aac", "-ar", "44100", "-f", "flv",
                 address,
@@ -25,8 +29,8 @@ extension EndToEnd {
         /// so that the next key frame is more than twelve seconds away.
         private static func publish(
             to platform: LocalPlatform, bFrames: Int, in workspace: TestWorkspace
-        ) async throws -> String {
-            let film = try await Film.make(seconds: 12, in: workspace)
+        ) async throws -> (stream: String, encoder: RunningProgram) {
+            let film = try await Film.make(seconds: 6, in: workspace)
             let listening = try await platform.program.event("listening")
             let port = Int(try #require(listening["rtmpPort"].number))
             let token = try await workspace.token(
@@ -35,11 +39,19 @@ extension EndToEnd {
                 try #require(BuiltProgram.installed("ffmpeg")),
                 publish(film, bFrames: bFrames, to: "rtmp://127.0.0.1:\(port)/ingest/\(token)"))
             let stream = try await platform.stream()
-            let sent = await encoder.output.lines.first { line in
-                line.hasPrefix("frame=") && (Int(line.dropFirst("frame=".count)) ?? 0) >= 120
-            }
+            let sent = await encoder.output.lines.first { frames($0) >= 120 }
             guard sent != nil else { throw EndToEndFailure("the encoder sends nothing\n\(encoder.report)") }
-            return stream
+            return (stream, encoder)
+        }
+
+        /// The number of frames that FFmpeg has encoded, according to a line of its progress; 0 for another line.
+        private static func frames(_ line: String) -> Int {
+            line.hasPrefix("frame=") ? Int(line.dropFirst("frame=".count)) ?? 0 : 0
+        }
+
+        /// Whether an encoder has perhaps sent its second key frame. It reports its progress twice a second.
+        private static func hasSecondKeyFrame(_ encoder: RunningProgram) -> Bool {
+            (encoder.output.lines.values.map(frames).max() ?? 0) >= keyFrameDistance - 60
         }
 
         /// Waits for a line of the platform's log.
@@ -54,13 +66,16 @@ extension EndToEnd {
         func joins(bFrames: Int) async throws {
             try await TestWorkspace.run { workspace in
                 let platform = try await LocalPlatform.start(in: workspace, ["--rtmp-port", "0"])
-                let stream = try await Self.publish(to: platform, bFrames: bFrames, in: workspace)
+                let (stream, encoder) = try await Self.publish(to: platform, bFrames: bFrames, in: workspace)
                 let watched = try await WatchedStream.open(stream, of: platform)
                 try await watched.height(720, since: 0)
                 let ended = platform.program.messages.lines.values.contains { $0.contains(Self.end) }
                 try await Self.logs("layers=transcoded", platform)
                 if bFrames == 0 {
-                    #expect(!ended, "the viewer has waited for the next key frame, which ends the need")
+                    // On a busy machine the next key frame, which ends the need, may come before the first frame is shown.
+                    #expect(
+                        !ended || Self.hasSecondKeyFrame(encoder),
+                        "the viewer has waited for the next key frame, which ends the need")
                     try await Self.logs(Self.end, platform)
                     #expect(watched.sizes.values.allSatisfy { $0.height == 720 })
                     await watched.close()
@@ -79,7 +94,7 @@ extension EndToEnd {
             try await TestWorkspace.run { workspace in
                 let network = try await ImpairedPlatform.start(
                     in: workspace, steps: ["rate=700k", "rate=20M"], ["--rtmp-port", "0"])
-                let stream = try await Self.publish(to: network.platform, bFrames: 0, in: workspace)
+                let (stream, _) = try await Self.publish(to: network.platform, bFrames: 0, in: workspace)
                 let wide = try await WatchedStream.open(stream, of: network.platform)
                 try await wide.height(720, since: 0)
                 let narrow = try await WatchedStream.open(
@@ -87,11 +102,11 @@ extension EndToEnd {
                 try await narrow.height(720, since: 0)
                 let count = narrow.sizes.values.count
                 try await network.step()
-                let lower = await narrow.sizes.first(within: .seconds(60)) { $0.number >= count && $0.height < 720 }
+                let lower = await narrow.sizes.first { $0.number >= count && $0.height < 720 }
                 #expect(lower != nil, "\(narrow.sizes.values.map(\.height))\n\(network.platform.program.report)")
                 let after = narrow.sizes.values.count
                 try await network.step()
-                try await narrow.height(720, since: after, within: .seconds(90))
+                try await narrow.height(720, since: after)
                 #expect(wide.sizes.values.allSatisfy { $0.height == 720 })
                 await narrow.close()
                 await wide.close()

@@ -103,7 +103,9 @@ def follow(run, page, options):
     run.figures.update(
         peer=f"hls.js {after['version']}", errors=after["errors"], gaps=after["gaps"], levels=after["levels"],
         latency=round(latencies[len(latencies) // 2], 3) if latencies else None)
-    run.check("there is no error after the start", not after["errors"][len(before["errors"]):])
+    # A stall, which a busy machine may cause, is an error too. Stalls are checked by `measure`.
+    later = after["errors"][len(before["errors"]):]
+    run.check("there is no error after the start", not [error for error in later if "Stall" not in error])
     run.check("no media are absent", after["gaps"] == before["gaps"])
     if options.reconnection:
         hls_page.resume(run, page, options.reconnection)

@@ -125,8 +125,7 @@ extension EndToEnd {
                 // The stream ends, and the playlists with it.
                 live.publisher.send(SIGINT)
                 #expect(try await player.exitStatus() == 0)
-                #expect(try await observer.exitStatus() == 0)
-                #expect(observer.events("violation").map { $0["rule"].text } == [])
+                try await observer.expectRules()
                 try await live.platform.program.end()
             }
         }
@@ -154,5 +153,20 @@ extension EndToEnd {
                 try await live.end()
             }
         }
+    }
+}
+
+extension RunningProgram {
+    /// Waits for the end of `pcast-bench hls-rules`, and expects that the playlists have followed the rules. That a playlist
+    /// is updated late, as on a busy machine, counts only in the full run.
+    func expectRules() async throws {
+        let status = try await exitStatus()
+        let violations = events("violation")
+        let isLate: (JSON) -> Bool = { !ThisMachine.isFull && $0["rule"].text == "updateTooLate" }
+        let (late, others) = (violations.filter(isLate), violations.filter { !isLate($0) })
+        if !late.isEmpty { print("playlists were updated late: \(late.compactMap { $0["detail"].text })") }
+        #expect(others.isEmpty, "\(others)")
+        // The program fails with the status 1 if there is any violation.
+        #expect(status == (late.isEmpty ? 0 : 1), "\(report)")
     }
 }

@@ -42,10 +42,12 @@ let application = Application(
     }, logger: logger)
 
 let events = platform.events()
-Task { for await event in events { logger.info("stream event", metadata: ["event": "\(event)"]) } }
+let logging = Task { for await event in events { logger.info("stream event", metadata: ["event": "\(event)"]) } }
 
 // Services stop in reverse order, so that the platform ends all streams while its clients are still connected.
 var configuration = ServiceGroupConfiguration(
     services: [application, platform], gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)
 configuration.maximumGracefulShutdownDuration = .seconds(20)
 try await ServiceGroup(configuration: configuration).run()
+// The events end with the platform.
+await logging.value

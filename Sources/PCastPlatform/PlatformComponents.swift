@@ -43,6 +43,8 @@ struct PlatformComponents: Sendable {
     let edges: EdgeService?
     let histories = StreamHistoryStore()
     let credentials: CredentialCheck
+    /// The logins of the dashboard and the administration page.
+    let dashboard: DashboardAccess
     /// The changes that were requested by the management API.
     let audit: AuditLog
     let timelines: TimelineService
@@ -145,6 +147,7 @@ struct PlatformComponents: Sendable {
         }
         edges = EdgeService(edgeConfiguration, directory: directory, logger: logger)
         credentials = CredentialCheck(authenticator: authenticator)
+        dashboard = DashboardAccess(authenticator: authenticator, credentials: credentials)
         audit = AuditLog(directory: configuration.storage.directory, logger: logger)
         ingest = IngestService(
             directory: directory,
@@ -312,7 +315,6 @@ struct PlatformComponents: Sendable {
         routes.add(middleware: CrossOriginMiddleware())
         routes.add(middleware: RequestLimitMiddleware(limiter: limiter, logger: logger))
         routes.add(middleware: UnknownAddressMiddleware())
-        let dashboard = DashboardAccess(authenticator: authenticator, credentials: credentials)
         for kind in [WebRTCHTTPController.Kind.whip, .whep] {
             WebRTCHTTPController(
                 kind, authenticator: authenticator, directory: directory, turnCredentials: turnCredentials,
@@ -343,7 +345,7 @@ struct PlatformComponents: Sendable {
         ).addRoutes(to: routes)
         TelemetryRoutes().addRoutes(to: routes)
         ClusterRoutes(
-            service: cluster, directory: directory, dashboard: dashboard, administration: administration
+            service: cluster, directory: directory, dashboard: dashboard, administration: administration, audit: audit
         ).addRoutes(to: routes)
         if let edges { NodeRoutes(edges: edges, directory: directory, logger: logger).addRoutes(to: routes) }
         ManagementAPI(

@@ -29,6 +29,10 @@ struct NodeListTests {
         let streamCount: Int
     }
 
+    private struct AuditEntries: Decodable {
+        let entries: [AuditLog.Entry]
+    }
+
     /// A request that does not come from this host, according to the platform.
     private static let remote = ["X-Forwarded-For": "203.0.113.1"]
     private static let script = ["PCast-Dashboard": "1", "X-Forwarded-For": "203.0.113.1"]
@@ -117,6 +121,11 @@ struct NodeListTests {
             #expect(try await platform.send("POST", "/pcast/nodes/a/drain", foreign).status == 403)
             #expect(try await platform.send("POST", "/pcast/nodes/a/drain", login).status == 200)
             #expect(try await Self.list(platform, login).nodes.map(\.draining) == [true])
+            // The audit log has the change, and not the requests without a login.
+            let audit = try await platform.ask("GET", "/pcast/audit").body
+            let entries = try JSONDecoder().decode(AuditEntries.self, from: Data(audit.utf8)).entries
+            #expect(entries.map(\.path) == ["/pcast/nodes/a/drain"])
+            #expect(entries.map(\.credentials) == ["dashboard"] && entries.map(\.status) == [200])
         }
     }
 

@@ -45,10 +45,16 @@ struct TokenAuthenticator: Sendable {
     }
 
     /// Replaces the applications of the configuration, and those that were added. Clients that were accepted before stay.
+    /// Only one task may call it at a time.
+    ///
+    /// - Returns: The applications whose former secret is not valid any more.
+    @discardableResult
     func change(
         _ configured: [PlatformConfiguration.Application], added: [PlatformConfiguration.Application] = []
-    ) {
-        applications.value = Applications(configured, added)
+    ) -> Set<ApplicationID> {
+        let (old, new) = (applications.value, Applications(configured, added))
+        applications.value = new
+        return Set(old.secrets.filter { new.secrets[$0.key] != $0.value }.keys.map { ApplicationID($0) })
     }
 
     /// The applications whose tokens are valid.

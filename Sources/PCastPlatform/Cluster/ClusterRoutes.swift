@@ -69,6 +69,7 @@ struct ClusterRoutes: Sendable {
     let directory: StreamDirectory
     let dashboard: DashboardAccess
     let administration: PlatformAdministration
+    let audit: AuditLog
 
     func addRoutes(to router: Router<WebRequestContext>) {
         router.get("/pcast/nodes") { request, context in
@@ -106,20 +107,35 @@ struct ClusterRoutes: Sendable {
             streams: streams, streamCount: all.count)
     }
 
-    /// Whether a client may use the nodes. A user of the dashboard needs a role.
+    /// Whether a client may use the nodes: a user of the dashboard with a role, or a program of this host.
     private func isPermitted(
-        _ request: Request, _ context: WebRequestContext, _ needed: AdministrationRole
+        _ request: Request, _ context: WebRequestContext, _ login: DashboardLogins.Login?, _ needed: AdministrationRole
     ) -> Bool {
-        if request.clientContext(context).isOnThisMachine { return true }
-        guard let login = dashboard.login(for: request, context) else { return false }
+        guard let login else { return request.clientContext(context).isOnThisMachine }
         return administration.isAdministrator(login.application) && login.role >= needed
     }
 
+    /// Answers a request. Changes that a user of the dashboard requests are in the audit log.
     private func answer(
         _ request: Request, _ context: WebRequestContext, needing role: AdministrationRole,
         _ body: (ClusterService) async -> Response
     ) async -> Response {
-        guard isPermitted(request, context, role) else {
+        let login = dashboard.login(for: request, context)
+        let response = await response(to: request, context, login, needing: role, body)
+        if let login, request.method == .post {
+            let author = RequestAuthor(
+                .dashboard, subject: login.subject, address: context.clientAddress.map { "\($0)" } ?? "unknown",
+                method: request.method.rawValue, path: request.uri.path)
+            audit.record(author, of: login.application, login.role, status: Int(response.status.code))
+        }
+        return response
+    }
+
+    private func response(
+        to request: Request, _ context: WebRequestContext, _ login: DashboardLogins.Login?,
+        needing role: AdministrationRole, _ body: (ClusterService) async -> Response
+    ) async -> Response {
+        guard isPermitted(request, context, login, role) else {
             return ApplicationFailure(
                 .forbidden, "forbidden",
                 "The nodes are available to programs of this host, and to the dashboard of the application that "

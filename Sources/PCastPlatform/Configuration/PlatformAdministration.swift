@@ -56,6 +56,8 @@ actor PlatformAdministration {
     private var configuredLimits: PlatformLimits
     private var changedLimits: [PlatformLimits.Name: Int64]
     private var isChanging = false
+    /// The reloads that wait for the end of a change.
+    private var waiting: [CheckedContinuation<Void, Never>] = []
 
     /// Creates the administration of a platform, and applies the stored changes to its parts.
     ///
@@ -93,12 +95,23 @@ actor PlatformAdministration {
 
     // MARK: Configuration
 
-    /// Replaces the applications of the configuration.
-    func configure(_ applications: [PlatformConfiguration.Application]) {
+    /// Replaces the applications of the configuration. A change by the management API that is in progress ends before, so
+    /// that the database and the memory have the same applications.
+    ///
+    /// - Returns: The applications whose former secret is not valid any more.
+    /// - Throws: `RecordsError`. Then nothing has changed.
+    func configure(
+        _ applications: [PlatformConfiguration.Application]
+    ) async throws(RecordsError) -> Set<ApplicationID> {
+        while isChanging { await withCheckedContinuation { waiting.append($0) } }
+        beginChange()
+        defer { endChange() }
+        try await records.setApplications(
+            applications.map { .init(id: $0.id, secret: $0.secret) }, at: MonotonicClock.wallTime())
         configured = applications
         added.removeAll { application in applications.contains { $0.id == application.id } }
         administrator.value = Self.administrator(namedAdministrator, applications)
-        authenticator.change(configured, added: added)
+        return authenticator.change(configured, added: added)
     }
 
     /// Replaces the administrator that the configuration names.
@@ -154,7 +167,9 @@ actor PlatformAdministration {
     /// - Throws: ``Failure``.
     func remove(_ id: ApplicationID) async throws(Failure) {
         try checkAdded(id)
-        try await change { records throws(RecordsError) in try await records.removeAddedApplication(id) }
+        try beginOnlyChange()
+        defer { endChange() }
+        try await write { records throws(RecordsError) in try await records.removeAddedApplication(id) }
         added.removeAll { $0.id == id }
         authenticator.change(configured, added: added)
     }
@@ -173,7 +188,9 @@ actor PlatformAdministration {
     ///
     /// - Throws: ``Failure``.
     func set(_ name: PlatformLimits.Name, _ value: Int64?) async throws(Failure) {
-        try await change { records throws(RecordsError) in
+        try beginOnlyChange()
+        defer { endChange() }
+        try await write { records throws(RecordsError) in
             try await records.setPlatformLimit(name.rawValue, value)
         }
         changedLimits[name] = value
@@ -186,26 +203,40 @@ actor PlatformAdministration {
     }
 
     private func store(_ id: ApplicationID) async throws(Failure) -> String {
+        try beginOnlyChange()
+        defer { endChange() }
         let secret = Self.makeSecret()
-        try await change { records throws(RecordsError) in
+        try await write { records throws(RecordsError) in
             try await records.setAddedApplication(
                 ApplicationRecord(id: id, secret: secret), at: MonotonicClock.wallTime())
         }
-        // The configuration may have changed meanwhile. It has precedence.
-        guard !configured.contains(where: { $0.id == id }) else { throw .configured }
         added.removeAll { $0.id == id }
         added.append(.init(id: id, secret: secret))
         authenticator.change(configured, added: added)
         return secret
     }
 
-    /// Writes a change to the database, one after the other.
-    private func change(
+    /// Begins a change unless another one is in progress.
+    ///
+    /// - Throws: ``Failure/busy``.
+    private func beginOnlyChange() throws(Failure) {
+        guard !isChanging else { throw .busy }
+        beginChange()
+    }
+
+    private func beginChange() { isChanging = true }
+
+    private func endChange() {
+        isChanging = false
+        let resumed = waiting
+        waiting = []
+        for continuation in resumed { continuation.resume() }
+    }
+
+    /// Writes a change to the database.
+    private func write(
         _ operation: @Sendable (Records) async throws(RecordsError) -> Void
     ) async throws(Failure) {
-        guard !isChanging else { throw .busy }
-        isChanging = true
-        defer { isChanging = false }
         do throws(RecordsError) {
             try await operation(records)
         } catch {

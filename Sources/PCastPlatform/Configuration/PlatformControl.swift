@@ -24,11 +24,15 @@ actor PlatformControl {
         let paths = try CertificateFiles.Paths(new)
         let identity = try running.certificate?.read(paths)
         if changes.applied.contains(.application) {
-            try await running.platformRecords.setApplications(new.applications)
-            await running.administration.configure(new.applications)
-            let invalid = configuration.applications.filter { !new.applications.contains($0) }
-            running.packaging.revokeAccess(to: Set(invalid.map(\.id)))
-            await running.recordings.revokeAccess(to: Set(invalid.map(\.id)))
+            let changed: Set<ApplicationID>
+            do throws(RecordsError) {
+                changed = try await running.administration.configure(new.applications)
+            } catch {
+                throw .records("\(error)")
+            }
+            for application in changed { running.dashboard.logOut(application) }
+            running.packaging.revokeAccess(to: changed)
+            await running.recordings.revokeAccess(to: changed)
         }
         if changes.applied.contains(.administrator) {
             await running.administration.setAdministrator(new.administrator)

@@ -42,6 +42,11 @@ final class DashboardAccess: Sendable {
         }
         let ticket = RandomIdentifier.make()
         state.withLock { $0.logins.open(ticket, of: ApplicationID(application), at: MonotonicClock.now()) }
+        // The secret may have changed meanwhile, which ends only the logins that exist at that time.
+        guard authenticator.isApplication(application, secret: secret) else {
+            state.withLock { $0.logins.close(ticket) }
+            return .wrong
+        }
         return .ticket(ticket, of: ApplicationID(application))
     }
 

@@ -109,18 +109,6 @@ struct PlatformRecords: Sendable {
         lastDeliveryTimeout.value = drainTime
     }
 
-    /// Replaces the applications whose tokens are valid.
-    ///
-    /// - Throws: ``PlatformError``.
-    func setApplications(_ applications: [PlatformConfiguration.Application]) async throws(PlatformError) {
-        do {
-            try await records.setApplications(
-                applications.map { .init(id: $0.id, secret: $0.secret) }, at: MonotonicClock.wallTime())
-        } catch {
-            throw .records("\(error)")
-        }
-    }
-
     /// Writes changes, delivers notifications and deletes old data until `finish`.
     func run(of directory: StreamDirectory) async {
         let webhookTask = Task { await webhooks.run() }

@@ -136,6 +136,65 @@ struct PlatformAdministrationTests {
         }
     }
 
+    @Test("a reload that changes the secret of an application ends its logins, and not those of others")
+    func reloadedSecret() async throws {
+        try await TestPlatform.run { platform in
+            var cookies: [String] = []
+            for (id, secret) in [("first", "sesame"), ("second", "treasure")] {
+                let login = try await platform.send(
+                    "POST", "/dashboard/login", ["PCast-Dashboard": "1", "Content-Type": "application/json"],
+                    body: #"{"applicationId":"\#(id)","secret":"\#(secret)"}"#)
+                cookies.append(String(try #require(login.header("Set-Cookie")).prefix { $0 != ";" }))
+            }
+            func statuses() async throws -> [Int] {
+                var statuses: [Int] = []
+                for cookie in cookies {
+                    let headers = ["PCast-Dashboard": "1", "Cookie": cookie]
+                    statuses.append(try await platform.send("GET", "/pcast/streams", headers).status)
+                }
+                return statuses
+            }
+            #expect(try await statuses() == [200, 200])
+            var configuration = platform.configuration
+            configuration.applications = [
+                .init(id: ApplicationID("first"), secret: "another secret"), TestPlatform.otherApplication,
+            ]
+            _ = try await platform.platform.apply(configuration)
+            #expect(try await statuses() == [401, 200])
+        }
+    }
+
+    @Test("an application that a reload and the management API add at the same time is one of the configuration")
+    func reloadAndAddition() async throws {
+        let directory = FileManager.default.temporaryDirectory.appendingPathComponent("changes-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let configure: (inout PlatformConfiguration) -> Void = {
+            $0.storage.directory = directory.path
+            $0.administrator = TestPlatform.application.id
+        }
+        try await TestPlatform.runConfigured(applications: Self.one, configure: configure) { platform in
+            var configuration = platform.configuration
+            for number in 0..<5 {
+                let id = "tenant-\(number)"
+                configuration.applications.append(.init(id: ApplicationID(id), secret: "configured"))
+                let reloaded = configuration
+                async let changes = platform.platform.apply(reloaded)
+                async let added = platform.ask("PUT", "/pcast/application/\(id)")
+                _ = try await changes
+                // It was added before the reload, or during or after it.
+                let status = try await added.status
+                #expect([200, 409].contains(status))
+                let own = try await Self.ask(platform, "GET", "/pcast/streams", id: id, secret: "configured")
+                #expect(own.status == 200)
+            }
+        }
+        // The database has none that was added, so the configuration removes them.
+        try await TestPlatform.runConfigured(applications: Self.one, configure: configure) { platform in
+            let list = try await platform.ask("GET", "/pcast/applications")
+            #expect(list.status == 200 && !list.body.contains("tenant"))
+        }
+    }
+
     @Test("a drained platform rejects new clients, keeps the existing ones, and accepts clients again on request")
     func draining() async throws {
         try await TestPlatform.run(applications: Self.one) { platform in
@@ -193,6 +252,8 @@ struct PlatformAdministrationTests {
         }
         let script = ["PCast-Dashboard": "1", "Content-Type": "application/json"]
         try await TestPlatform.runConfigured(applications: Self.one, configure: configure) { platform in
+            let (stream, _) = try await platform.publish()
+            #expect(try await platform.post("/whep/\(stream)", try Offers.viewer()).status == 201)
             for (role, drain, add) in [("view", 403, 403), ("operate", 200, 403), ("administer", 200, 200)] {
                 let token = try signer.token(#"{"applicationId":"first","role":"\#(role)"}"#)
                 let login = try await platform.send(
@@ -204,6 +265,11 @@ struct PlatformAdministrationTests {
                 #expect(page.body.contains("id=\"applications\"") && page.header("Cache-Control") == "no-store")
                 let state = try Self.object(try await platform.send("GET", "/pcast/platform", headers))
                 #expect(state["role"]?.string == role && state["administersPlatform"]?.boolean == true)
+                // The addresses of viewers are not for the role `view`.
+                let viewers = try Self.object(
+                    try await platform.send("GET", "/pcast/stream/\(stream)/viewers", headers))
+                let viewer = try #require(viewers["viewers"]?.array?.first?.object)
+                #expect(viewer["address"]?.string == (role == "view" ? nil : "127.0.0.1"), "\(role)")
                 #expect(try await platform.send("POST", "/pcast/drain", headers).status == drain, "\(role)")
                 #expect(try await platform.send("PUT", "/pcast/application/new", headers).status == add, "\(role)")
                 // Without the header of the page, the cookie is not accepted.

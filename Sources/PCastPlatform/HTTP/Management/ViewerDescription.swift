@@ -1,6 +1,7 @@
 import Hummingbird
 import PCastCore
 import PCastIO
+import PCastJWT
 import PCastSFU
 
 /// The state of a viewer in real time.
@@ -113,6 +114,7 @@ extension StreamDirectory {
 extension ManagementAPI {
     private struct ViewerDescription: Encodable {
         let viewId: String
+        /// Nil for the role `view`.
         let address: String?
         /// The time since the viewer joined in milliseconds.
         let age: Int64
@@ -129,9 +131,9 @@ extension ManagementAPI {
         let roundTrip: Int64?
         let loss: Double?
 
-        init(_ viewer: ViewerState) {
+        init(_ viewer: ViewerState, showsAddress: Bool) {
             viewId = viewer.id.description
-            address = viewer.address?.description
+            address = showsAddress ? viewer.address?.description : nil
             age = Int64(viewer.age.milliseconds)
             dataQuality = StreamDescription.Quality(viewer.quality)
             qualitySince = viewer.qualitySince?.millisecondsSinceEpoch
@@ -153,7 +155,8 @@ extension ManagementAPI {
         let hlsViewers: Int
     }
 
-    /// Returns the viewers of a live stream, those with poor quality first.
+    /// Returns the viewers of a live stream, those with poor quality first. The addresses of viewers are personal data,
+    /// which the role `view` does not need.
     ///
     /// - Throws: ``ApplicationFailure``.
     func listViewers(_ request: ApplicationRequest) async throws(ApplicationFailure) -> Response {
@@ -163,7 +166,7 @@ extension ManagementAPI {
         let (viewers, total) = await directory.viewers(of: live.stream.id, length: Int(length))
         return ApplicationAnswer.json(
             ViewerList(
-                viewers: viewers.map { ViewerDescription($0) }, total: total,
+                viewers: viewers.map { ViewerDescription($0, showsAddress: request.role >= .operate) }, total: total,
                 hlsViewers: directory.packaging?.viewerCount(of: live.stream.id) ?? 0))
     }
 }

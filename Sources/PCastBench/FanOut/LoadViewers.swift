@@ -46,8 +46,11 @@ final class LoadViewers: Sendable {
         }
     }
 
-    func join(_ number: Int, _ stream: StreamID, _ token: String, at setup: FanOutSetup) async throws {
-        let requestedAt = MonotonicClock.now()
+    /// Adds a viewer. `requestedAt` is the time of its first request if this one is not the first.
+    func join(
+        _ number: Int, _ stream: StreamID, _ token: String, at setup: FanOutSetup,
+        requestedAt: Instant = MonotonicClock.now()
+    ) async throws {
         var generator = SystemRandomNumberGenerator()
         let own = LightViewerOffer(
             certificate: certificate, wantsAudio: false, sendsNoFeedback: sendNoFeedback, using: &generator)

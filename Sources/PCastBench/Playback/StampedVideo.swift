@@ -67,34 +67,46 @@ struct StampedVideo {
     private static func write(count: Int, to path: String) {
         guard let file = fopen(path, "w") else { return }
         defer { fclose(file) }
-        fputs("YUV4MPEG2 W\(dimensions.width) H\(dimensions.height) F\(rate):1 Ip A1:1 C420jpeg\n", file)
+        fputs(header(rate: rate), file)
         let pool = VideoFramePool()
-        let halves = Dimensions(width: dimensions.width / 2, height: dimensions.height / 2)
         for index in 0..<count {
-            let frame = pool.frame(
-                dimensions: dimensions, captureTime: nil, timestamp: MediaTime(ticks: 0, rate: .video))
-            for row in 0..<dimensions.height {
-                for column in stride(from: 0, to: dimensions.width, by: 64) {
-                    (frame.planeY + row * frame.strideY + column).update(
-                        repeating: UInt8(40 + (row + column + 3 * index) % 150), count: 64)
-                }
-            }
-            frame.planeU.update(repeating: UInt8(100 + index % 50), count: frame.strideUV * halves.height)
-            frame.planeV.update(repeating: 140, count: frame.strideUV * halves.height)
-            let time = captureTime + position(of: index)
-            TestPatternStrip.draw(
-                TestPatternStamp(counter: UInt16(truncatingIfNeeded: index), captureTime: time), into: frame)
-            fputs("FRAME\n", file)
-            let planes = [
-                (frame.planeY, frame.strideY, dimensions), (frame.planeU, frame.strideUV, halves),
-                (frame.planeV, frame.strideUV, halves),
-            ]
-            for (plane, stride, size) in planes {
-                for row in 0..<size.height {
-                    guard fwrite(plane + row * stride, 1, size.width, file) == size.width else { return }
-                }
+            guard write(index, at: captureTime + position(of: index), to: file, pool) else { return }
+        }
+    }
+
+    /// Returns the header of a file in the YUV4MPEG2 format.
+    static func header(rate: Int) -> String {
+        "YUV4MPEG2 W\(dimensions.width) H\(dimensions.height) F\(rate):1 Ip A1:1 C420jpeg\n"
+    }
+
+    /// Writes a frame with its number and its capture time. Returns false if the reader has closed the pipe.
+    static func write(
+        _ index: Int, at time: WallTime, to file: UnsafeMutablePointer<FILE>, _ pool: VideoFramePool
+    ) -> Bool {
+        let halves = Dimensions(width: dimensions.width / 2, height: dimensions.height / 2)
+        let frame = pool.frame(
+            dimensions: dimensions, captureTime: nil, timestamp: MediaTime(ticks: 0, rate: .video))
+        for row in 0..<dimensions.height {
+            for column in stride(from: 0, to: dimensions.width, by: 64) {
+                (frame.planeY + row * frame.strideY + column).update(
+                    repeating: UInt8(40 + (row + column + 3 * index) % 150), count: 64)
             }
         }
+        frame.planeU.update(repeating: UInt8(100 + index % 50), count: frame.strideUV * halves.height)
+        frame.planeV.update(repeating: 140, count: frame.strideUV * halves.height)
+        TestPatternStrip.draw(
+            TestPatternStamp(counter: UInt16(truncatingIfNeeded: index), captureTime: time), into: frame)
+        fputs("FRAME\n", file)
+        let planes = [
+            (frame.planeY, frame.strideY, dimensions), (frame.planeU, frame.strideUV, halves),
+            (frame.planeV, frame.strideUV, halves),
+        ]
+        for (plane, stride, size) in planes {
+            for row in 0..<size.height {
+                guard fwrite(plane + row * stride, 1, size.width, file) == size.width else { return false }
+            }
+        }
+        return true
     }
 }
 

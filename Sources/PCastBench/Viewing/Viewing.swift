@@ -1,5 +1,6 @@
 import PCast
 import PCastCore
+import PCastEdgeAuth
 import PCastIO
 
 /// A viewer in this process by the SDK.
@@ -16,6 +17,15 @@ struct Viewing: Sendable {
         streamID = live.streamID
         authenticationToken = try live.authenticationToken()
         viewingToken = try live.viewingToken()
+    }
+
+    /// Creates a viewer of a stream of an application. Throws an error if a token cannot be created.
+    init(uri: String, application: String, secret: String, stream: StreamID) throws {
+        let builder = EdgeTokenBuilder().withApplicationId(application).withSecret(secret)
+            .expiresIn(.seconds(3_600), from: MonotonicClock.wallTime())
+        (self.uri, streamID) = (uri, stream)
+        authenticationToken = try builder.forAuthenticationOnly().build()
+        viewingToken = try builder.forOriginStream(stream.description).forStreamingOnly().build()
     }
 
     /// Watches for the given time and returns the statistics.

@@ -21,18 +21,26 @@ package enum FragmentedSubtitleBuilder {
         (0..<count).map { UInt8(truncatingIfNeeded: value >> ((count - 1 - $0) * 8)) }
     }
 
-    /// Returns an initialization section with a track of subtitles behind one of another kind.
-    package static func initialization(_ entry: String, id: Int = 2, scale: Int = 1_000, duration: Int = 0) -> [UInt8] {
+    /// Returns an initialization section with a track of subtitles behind one of another kind. The clock of the movie has
+    /// `movieScale` ticks per second, in which the durations of edits are; an edit without media has the time -1.
+    package static func initialization(
+        _ entry: String, id: Int = 2, scale: Int = 1_000, duration: Int = 0, movieScale: Int = 600,
+        edits: [(duration: Int, time: Int)] = []
+    ) -> [UInt8] {
         func track(_ id: Int, _ entry: String, _ scale: Int) -> [UInt8] {
             let header = box("tkhd", number(0), number(0, 8), number(id), [UInt8](repeating: 0, count: 68))
             let media = box("mdhd", number(0x0100_0000), number(0, 16), number(scale), number(0, 12))
             let entries = box("stsd", number(0), number(1), box(entry, number(0, 6), number(1, 2)))
             let table = box("minf", box("stbl", entries))
-            return box("trak", header, box("mdia", media, table))
+            let list = edits.flatMap { number($0.duration) + number($0.time) + number(0x10000) }
+            let edit = edits.isEmpty ? [] : box("edts", box("elst", number(0), number(edits.count), list))
+            return box("trak", header, edit, box("mdia", media, table))
         }
+        let header = box("mvhd", number(0), number(0, 8), number(movieScale), number(0, 4))
         let extensions = [9, id].map { box("trex", number(0), number($0), number(1), number(duration), number(0, 8)) }
+        let tracks = track(9, "text", 90_000) + track(id, entry, scale)
         return box("ftyp", Array("iso6".utf8), number(0))
-            + box("moov", track(9, "text", 90_000), track(id, entry, scale), box("mvex", extensions.flatMap(\.self)))
+            + box("moov", header, tracks, box("mvex", extensions.flatMap(\.self)))
     }
 
     /// Returns a fragment. The data of the samples are behind it.

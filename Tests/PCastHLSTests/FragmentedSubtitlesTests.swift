@@ -39,6 +39,62 @@ struct FragmentedSubtitlesTests {
         }
     }
 
+    @Test(
+        "the times of cues follow the edit list of their track",
+        arguments: [
+            ([(0, 200)], 800), ([(300, -1), (0, 200)], 1_300), ([(300, -1), (300, -1), (0, 0)], 2_000),
+            ([(0, 1_200)], 0), ([(0, 1_500)], nil), ([(300, -1)], 1_000), ([], 1_000),
+        ] as [([(duration: Int, time: Int)], Int64?)])
+    func edits(_ edits: [(duration: Int, time: Int)], _ start: Int64?) throws {
+        let cue = FragmentedSubtitleBuilder.cue("a")
+        let document = "<tt><body><p begin=\"1s\" end=\"1.4s\">a</p></body></tt>"
+        for (entry, bytes) in [("wvtt", cue), ("stpp", Array(document.utf8))] {
+            let track = try #require(
+                FragmentedSubtitles(
+                    initialization: FragmentedSubtitleBuilder.initialization(entry, movieScale: 600, edits: edits)))
+            let segment = FragmentedSubtitleBuilder.fragment([.init(duration: 400, bytes: bytes)], at: 1_000)
+            let end = start.map { $0 == 0 ? 200 : $0 + 400 }
+            #expect(track.cues(in: segment) == (start.map { [Self.cue($0, end ?? 0, "a")] } ?? []), "\(entry)")
+        }
+    }
+
+    @Test("a segment that is still loaded is read once, each fragment when it has arrived")
+    func loading() throws {
+        let track = try #require(FragmentedSubtitles(initialization: FragmentedSubtitleBuilder.initialization("wvtt")))
+        let fragments = (0..<20).map { index in
+            FragmentedSubtitleBuilder.fragment(
+                [.init(duration: 100, bytes: FragmentedSubtitleBuilder.cue("\(index)"))], at: index * 100)
+        }
+        let segment = FragmentedSubtitleBuilder.box("styp", Array("msdh".utf8)) + fragments.flatMap(\.self)
+        var position = 0
+        var texts: [String] = []
+        var ends = [FragmentedSubtitleBuilder.box("styp", Array("msdh".utf8)).count]
+        for fragment in fragments { ends.append((ends.last ?? 0) + fragment.count) }
+        for count in 0...segment.count {
+            let before = position
+            texts += track.cues(in: Array(segment.prefix(count)), after: &position, isComplete: false).map(\.text)
+            #expect(texts.count == ends.dropFirst().count { $0 <= count })
+            #expect(position == before || position == count)
+        }
+        #expect(texts == (0..<20).map { "\($0)" })
+        let rest = track.cues(in: segment, after: &position, isComplete: true)
+        #expect(rest == [])
+        // The samples that arrived of a fragment are read if nothing more follows.
+        let broken = Array(segment.dropLast(1)) + FragmentedSubtitleBuilder.box("free")
+        position = 0
+        let present = track.cues(in: broken, after: &position, isComplete: true)
+        #expect(present.count >= 19)
+        // A box without a size reaches to the end of the segment, which is not known while it is loaded.
+        var endless = fragments[0]
+        let data = try #require(endless.firstRange(of: Array("mdat".utf8)))
+        endless.replaceSubrange(data.lowerBound - 4..<data.lowerBound, with: [0, 0, 0, 0])
+        position = 0
+        let loading = track.cues(in: endless, after: &position, isComplete: false)
+        #expect(loading == [] && position == 0)
+        let loaded = track.cues(in: endless, after: &position, isComplete: true)
+        #expect(loaded.map(\.text) == ["0"])
+    }
+
     @Test("a document of timed text is shown within the time of its sample, with the times of the track")
     func timedText() throws {
         let track = try #require(

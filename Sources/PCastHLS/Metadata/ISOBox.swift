@@ -8,6 +8,9 @@ struct ISOBox {
     /// The bytes after its size and type.
     let contents: ArraySlice<UInt8>
 
+    /// The index behind its last byte.
+    var end: Int { contents.endIndex }
+
     /// Whether the box has a type.
     func isOf(_ name: String) -> Bool { type.elementsEqual(name.utf8) }
 

@@ -17,6 +17,8 @@ package struct FragmentedSubtitles: Sendable {
     private let scale: UInt64
     /// The duration and the size of samples for which fragments specify none.
     private let defaults: (duration: UInt64, size: UInt64)
+    /// The time on the track's clock that is presented at time zero (edit list; ISO/IEC 14496-12, section 8.6.6).
+    private let edit: TimeSpan
 
     /// The maximum number of samples, and of cues, that are read from a segment.
     static let limit = 10_000
@@ -35,6 +37,7 @@ package struct FragmentedSubtitles: Sendable {
             coding = entry.isOf("wvtt") ? .webVTT : .ttml
             (self.id, self.scale) = (id, scale)
             defaults = Self.defaults(ofTrack: id, in: movie)
+            edit = Self.edit(ofTrack: track.contents, scale, in: movie)
             return
         }
         return nil
@@ -46,6 +49,33 @@ package struct FragmentedSubtitles: Sendable {
         guard let version = fields.number(1) else { return nil }
         fields.skip(3 + (version == 1 ? 16 : 8))
         return fields.number(4)
+    }
+
+    /// Returns the time on a track's clock that is presented at time zero: the beginning of the first edit with media, less
+    /// the empty edits before it. It is zero if there is no edit list, or none with a valid time.
+    private static func edit(
+        ofTrack track: ArraySlice<UInt8>, _ scale: UInt64, in movie: ArraySlice<UInt8>
+    ) -> TimeSpan {
+        guard var list = ISOBox.contents(of: "edts", "elst", in: track).map({ BoxFields($0) }),
+            let version = list.number(1)
+        else { return .zero }
+        list.skip(3)
+        let movieScale = ISOBox.contents(of: "mvhd", in: movie).flatMap { field(behindTimesOf: $0) } ?? 0
+        let size = version == 1 ? 8 : 4
+        var delay: UInt64 = 0
+        for _ in 0..<(list.number(4) ?? 0) {
+            guard let duration = list.number(size), let time = list.number(size) else { break }
+            list.skip(4)
+            // An edit without media has the time -1.
+            guard time == UInt64.max >> (64 - 8 * size) else {
+                guard let start = TimeSpan(ticks: time, scale: scale),
+                    let wait = delay == 0 ? TimeSpan.zero : TimeSpan(ticks: delay, scale: movieScale)
+                else { break }
+                return start - wait
+            }
+            delay &+= duration
+        }
+        return .zero
     }
 
     /// Returns the defaults of a track (`trex`).
@@ -60,22 +90,52 @@ package struct FragmentedSubtitles: Sendable {
         return (0, 0)
     }
 
-    /// Returns the cues of a segment, at most 10,000, with times on the track's clock. A cue that several samples
-    /// contain is returned for each of them. Of a segment that is still loaded, the samples that have arrived are read.
-    package func cues(in segment: [UInt8]) -> [WebVTTSegment.Cue] {
+    /// Returns the cues of a segment, at most 10,000, with the times at which they are presented according to the edit list.
+    /// A cue that several samples contain is returned for each of them. Of a segment that is still loaded, the samples that
+    /// have arrived are read.
+    package func cues(in segment: [UInt8]) -> [WebVTTSegment.Cue] { cues(in: segment[...], of: segment) }
+
+    /// Reads the fragments of a segment that have arrived completely since the last call, so that each fragment is read once.
+    ///
+    /// - Parameters:
+    ///   - segment: The segment as far as it is loaded.
+    ///   - position: The number of bytes that were read, zero before the first call.
+    ///   - isComplete: Whether nothing more is loaded. The rest of the segment is then read as it is.
+    /// - Returns: The cues, at most 10,000.
+    package func cues(
+        in segment: [UInt8], after position: inout Int, isComplete: Bool
+    ) -> [WebVTTSegment.Cue] {
+        let start = min(max(position, 0), segment.count)
+        var end = segment.count
+        if !isComplete {
+            // The data of a fragment is in the box behind it. A box without a size ends with the segment.
+            let last = ISOBox.all(in: segment[start...]).last { box in
+                box.isOf("mdat") && segment[box.start..<box.start + 4].contains { $0 != 0 }
+            }
+            guard let last else { return [] }
+            end = last.end
+        }
+        position = end
+        return cues(in: segment[start..<end], of: segment)
+    }
+
+    /// Returns the cues of the fragments in a part of a segment.
+    private func cues(in part: ArraySlice<UInt8>, of segment: [UInt8]) -> [WebVTTSegment.Cue] {
         var cues: [WebVTTSegment.Cue] = []
-        for sample in samples(of: segment) {
+        func add(_ start: TimeSpan, _ end: TimeSpan, _ text: String) {
+            let (start, end) = (max(start - edit, .zero), end - edit)
+            if start < end { cues.append(WebVTTSegment.Cue(start: start, end: end, text: text)) }
+        }
+        for sample in samples(in: part, of: segment) {
             switch coding {
             case .webVTT:
-                cues += Self.texts(ofWebVTT: sample.bytes).map {
-                    WebVTTSegment.Cue(start: sample.start, end: sample.end, text: $0)
-                }
+                for text in Self.texts(ofWebVTT: sample.bytes) { add(sample.start, sample.end, text) }
             case .ttml:
                 for paragraph in TimedTextDocument(sample.bytes)?.paragraphs ?? [] {
                     // A document is valid for the time of its sample.
                     let start = max(paragraph.start, sample.start)
                     let end = min(paragraph.end ?? sample.end, sample.end)
-                    if start < end { cues.append(WebVTTSegment.Cue(start: start, end: end, text: paragraph.text)) }
+                    if start < end { add(start, end, paragraph.text) }
                 }
             }
             if cues.count >= Self.limit { return Array(cues.prefix(Self.limit)) }
@@ -93,11 +153,11 @@ package struct FragmentedSubtitles: Sendable {
         }
     }
 
-    /// Returns the samples of the track in a segment whose bytes are present.
-    private func samples(of segment: [UInt8]) -> [Sample] {
+    /// Returns the samples of the track in a part of a segment, as far as their bytes are present.
+    private func samples(in part: ArraySlice<UInt8>, of segment: [UInt8]) -> [Sample] {
         var samples: [Sample] = []
-        var limits = SampleLimits(samples: Self.limit, bytes: segment.count)
-        for fragment in ISOBox.all(in: segment[...]) where fragment.isOf("moof") {
+        var limits = SampleLimits(samples: Self.limit, bytes: part.count)
+        for fragment in ISOBox.all(in: part) where fragment.isOf("moof") {
             for track in ISOBox.all(in: fragment.contents) where track.isOf("traf") {
                 read(track.contents, from: fragment.start, of: segment, &limits, into: &samples)
             }

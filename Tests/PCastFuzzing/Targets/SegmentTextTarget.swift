@@ -55,6 +55,12 @@ enum SegmentTextTarget {
         let cues = track.cues(in: bytes)
         try check(cues.count <= 10_000, "too many subtitles")
         for cue in cues { try check(cue.start < cue.end, "a subtitle that ends before it begins") }
+        var position = 0
+        for count in [bytes.count / 3, bytes.count * 2 / 3, bytes.count] {
+            let isComplete = count == bytes.count
+            let part = track.cues(in: Array(bytes.prefix(count)), after: &position, isComplete: isComplete)
+            try check(part.count <= 10_000 && (0...count).contains(position), "more than has arrived")
+        }
         return !cues.isEmpty
     }
 

@@ -339,8 +339,10 @@ final class SubtitleReader {
     let loader: RenditionLoader
     private var segment: LoadedSegment?
     private var isNextWanted = false
-    /// The number of bytes of the segment that were read.
+    /// The number of bytes of the segment that were looked at.
     private var readCount = 0
+    /// The track of the segment, and the number of its bytes whose cues were read; nil if it is no fragmented MP4.
+    private var fragmented: (track: FragmentedSubtitles, position: Int)?
     private var cues: [(text: String, range: ClosedRange<TimeSpan>)] = []
     private var seen: Set<WebVTTSegment.Cue> = []
 
@@ -353,7 +355,7 @@ final class SubtitleReader {
     /// Seeks to a position.
     func seek(to position: TimeSpan) {
         segment = loader.seek(to: position)
-        (isNextWanted, readCount) = (false, 0)
+        (isNextWanted, readCount, fragmented) = (false, 0, nil)
         cues.removeAll()
         seen.removeAll()
     }
@@ -378,7 +380,7 @@ final class SubtitleReader {
     private func nextSegment(upTo position: TimeSpan) -> LoadedSegment? {
         if segment == nil || isNextWanted {
             guard case .segment(let next)? = loader.next(after: segment) else { return nil }
-            (segment, isNextWanted, readCount) = (next, false, 0)
+            (segment, isNextWanted, readCount, fragmented) = (next, false, 0, nil)
         }
         guard let segment, segment.start <= position + .seconds(1 as Int64) else { return nil }
         return segment
@@ -389,7 +391,7 @@ final class SubtitleReader {
         guard isComplete || segment.bytes.count != readCount else { return }
         let bytes = segment.bytes.all
         readCount = bytes.count
-        guard let text = Self.text(of: segment, bytes, isComplete: isComplete) else { return }
+        guard let text = text(of: segment, bytes, isComplete: isComplete) else { return }
         if seen.count > Self.seenLimit { seen.removeAll() }
         // A cue that extends over several segments is in each of them.
         for cue in text.cues where seen.insert(cue).inserted {
@@ -401,12 +403,18 @@ final class SubtitleReader {
     }
 
     /// Returns the cues of a segment: a file of WebVTT, or WebVTT or TTML in fragmented MP4. Nil if it is neither.
-    private static func text(of segment: LoadedSegment, _ bytes: [UInt8], isComplete: Bool) -> WebVTTSegment? {
+    private func text(of segment: LoadedSegment, _ bytes: [UInt8], isComplete: Bool) -> WebVTTSegment? {
         guard SegmentDemuxer.Container(sniffing: bytes) == .fragmentedMP4 else {
             return WebVTTSegment(isComplete ? bytes : WebVTTSegment.completePrefix(of: bytes))
         }
-        // Each segment may contain its own initialization section.
-        let initialization = segment.initialization.isEmpty ? bytes : segment.initialization
-        return FragmentedSubtitles(initialization: initialization).map { WebVTTSegment(cues: $0.cues(in: bytes)) }
+        if fragmented == nil {
+            // Each segment may contain its own initialization section.
+            let initialization = segment.initialization.isEmpty ? bytes : segment.initialization
+            fragmented = FragmentedSubtitles(initialization: initialization).map { ($0, 0) }
+        }
+        guard let track = fragmented?.track, var position = fragmented?.position else { return nil }
+        let cues = track.cues(in: bytes, after: &position, isComplete: isComplete)
+        fragmented?.position = position
+        return WebVTTSegment(cues: cues)
     }
 }

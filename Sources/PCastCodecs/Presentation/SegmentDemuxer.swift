@@ -77,6 +77,8 @@ package final class SegmentDemuxer: @unchecked Sendable {  // owned by one threa
     private static let encryptedTypes: Set<UInt32> = [0xDB, 0xCF]
     /// The types of encrypted streams that cannot be decrypted: AC-3 and Enhanced AC-3.
     private static let unsupportedTypes: Set<UInt32> = [0xC1, 0xC2]
+    /// The types of H.264 and AAC that is not encrypted. Some encoders also use them for encrypted streams.
+    private static let plainTypes: Set<UInt32> = [0x1B, 0x0F]
 
     /// Reads the container's header.
     ///
@@ -84,7 +86,8 @@ package final class SegmentDemuxer: @unchecked Sendable {  // owned by one threa
     ///   - bytes: The source of the bytes.
     ///   - container: The format.
     ///   - decryption: The decryption of samples; nil if they are not encrypted. In a transport stream, H.264 and AAC
-    ///     are decrypted. Other encrypted streams have no packets.
+    ///     are decrypted: the streams with types of encrypted streams, or all if no stream has such a type. Other
+    ///     encrypted streams have no packets.
     /// - Throws: `CodecError.damaged` if the header is invalid.
     package init(
         _ bytes: any MediaBytes, container: Container, decryption: SampleDecryption? = nil
@@ -117,6 +120,19 @@ package final class SegmentDemuxer: @unchecked Sendable {  // owned by one threa
         }
     }
 
+    /// Returns whether the samples of a stream are encrypted, in a segment with a key.
+    private func isEncrypted(_ stream: AVCodecParameters) -> Bool {
+        switch container {
+        case .adts: return true
+        case .mpegTS:
+            if Self.encryptedTypes.contains(stream.codec_tag) { return true }
+            guard Self.plainTypes.contains(stream.codec_tag) else { return false }
+            let types = input.streams.map { $0.pointee.codecpar?.pointee.codec_tag ?? 0 }
+            return types.allSatisfy { !Self.encryptedTypes.contains($0) && !Self.unsupportedTypes.contains($0) }
+        case .fragmentedMP4, .mp3, .ac3, .enhancedAC3: return false
+        }
+    }
+
     /// Returns the next packet of the first decodable track of each medium; nil at the end. Throws `CodecError.damaged`
     /// if the segment ended too early.
     package func read() throws(CodecError) -> CodedPacket? {
@@ -140,8 +156,7 @@ package final class SegmentDemuxer: @unchecked Sendable {  // owned by one threa
     /// Decrypts a packet of a transport stream or of packed audio.
     private func decrypt(_ packet: UnsafeMutablePointer<AVPacket>, of stream: UnsafeMutablePointer<AVStream>) {
         guard let decryption, let parameters = stream.pointee.codecpar, packet.pointee.size > 0,
-            container == .adts || container == .mpegTS && Self.encryptedTypes.contains(parameters.pointee.codec_tag),
-            av_packet_make_writable(packet) >= 0, let data = packet.pointee.data
+            isEncrypted(parameters.pointee), av_packet_make_writable(packet) >= 0, let data = packet.pointee.data
         else { return }
         let bytes = Array(UnsafeBufferPointer(start: data, count: Int(packet.pointee.size)))
         let plain =

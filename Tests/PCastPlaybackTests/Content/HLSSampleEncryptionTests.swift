@@ -33,8 +33,11 @@ struct HLSSampleEncryptionTests {
         #expect(origin.requests.count { $0 == "/key.bin" } == 1)
     }
 
-    @Test("H.264 and AAC of transport streams are decrypted", .timeLimit(.minutes(5)))
-    func transportStream() async throws {
+    @Test(
+        "H.264 and AAC of transport streams are decrypted, also if their types are those of plain streams",
+        .timeLimit(.minutes(5)),
+        arguments: [true, false])
+    func transportStream(isSignaled: Bool) async throws {
         try Program.runFFmpeg(
             "\(try film.inputs(in: folder)) -map 0:v -c:v libx264 -preset ultrafast -bf 0 -g 5 -keyint_min 5 "
                 + "-sc_threshold 0 -b:v 600k -x264-params aud=1 -f h264 v.h264 -map 1:a -c:a aac -b:a 128k -f adts a.aac",
@@ -49,7 +52,8 @@ struct HLSSampleEncryptionTests {
         for number in 0..<3 {
             let (start, end) = (UInt64(126_000 + number * 90_000), UInt64(126_000 + (number + 1) * 90_000))
             let bytes = encryption.transportStream(
-                units.filter { $0.time >= start && $0.time < end }, frames.filter { $0.time >= start && $0.time < end })
+                units.filter { $0.time >= start && $0.time < end }, frames.filter { $0.time >= start && $0.time < end },
+                isSignaled: isSignaled)
             try folder.write(bytes, to: "s\(number).ts")
         }
         try await expectWhole(

@@ -76,21 +76,26 @@ struct SampleEncryption {
         return frames
     }
 
-    /// Returns a transport stream of access units and frames of audio, with their times in units of 90 kHz.
-    func transportStream(_ video: [(time: UInt64, [[UInt8]])], _ audio: [(time: UInt64, [UInt8])]) -> [UInt8] {
+    /// Returns a transport stream of access units and frames of audio, with their times in units of 90 kHz. The streams have
+    /// the types of encrypted streams if `isSignaled` is true.
+    func transportStream(
+        _ video: [(time: UInt64, [[UInt8]])], _ audio: [(time: UInt64, [UInt8])], isSignaled: Bool = true
+    ) -> [UInt8] {
         var builder = TransportStreamBuilder()
-        builder.program([.encryptedH264, .encryptedAAC])
+        let image: TransportStreamBuilder.Stream = isSignaled ? .encryptedH264 : .h264
+        let sound: TransportStreamBuilder.Stream = isSignaled ? .encryptedAAC : .aac
+        builder.program([image, sound])
         var sounding = audio[...]
         for (time, units) in video {
             while let frame = sounding.first, frame.time <= time {
-                builder.media(.encryptedAAC, encrypted(audio: frame.1), presentation: frame.time, hasLength: true)
+                builder.media(sound, encrypted(audio: frame.1), presentation: frame.time, hasLength: true)
                 sounding.removeFirst()
             }
             let payload = units.flatMap { unit -> [UInt8] in [0, 0, 0, 1] + encrypted(unit: unit) }
-            builder.media(.encryptedH264, payload, presentation: time)
+            builder.media(image, payload, presentation: time)
         }
         for frame in sounding {
-            builder.media(.encryptedAAC, encrypted(audio: frame.1), presentation: frame.time, hasLength: true)
+            builder.media(sound, encrypted(audio: frame.1), presentation: frame.time, hasLength: true)
         }
         return builder.bytes
     }

@@ -199,16 +199,17 @@ private enum LocalFile {
         guard ["", "localhost"].contains(reference.authority ?? ""), !reference.path.contains("%00") else {
             throw LoadFailure(failure: .invalidURI, reason: "the file is on another machine", uri: uri)
         }
-        // A pipe without a writer must not block.
-        let descriptor = open(
-            reference.path.removingPercentEncoding ?? reference.path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+        let path = reference.path.removingPercentEncoding ?? reference.path
+        // Opening a device or a pipe can have effects, so the type is read before. The file may be replaced meanwhile, and
+        // a pipe without a writer must not block.
+        var status = stat()
+        guard stat(path, &status) == 0 else { throw failure(errno, uri) }
+        try requireFile(status, uri)
+        let descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
         guard descriptor >= 0 else { throw failure(errno, uri) }
         let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
-        var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw failure(errno, uri) }
-        guard status.st_mode & S_IFMT == S_IFREG else {
-            throw LoadFailure(failure: .status(403, retryAfter: nil), reason: "it is not a file", uri: uri)
-        }
+        try requireFile(status, uri)
         let size = Int64(status.st_size)
         let (offset, length) = (range?.offset ?? 0, range?.length ?? size - (range?.offset ?? 0))
         // An encoder may write the file at this moment.
@@ -223,6 +224,13 @@ private enum LocalFile {
             return Array(try file.read(upToCount: Int(length)) ?? Data())
         } catch {
             throw LoadFailure(failure: .unreachable, reason: error.localizedDescription, uri: uri)
+        }
+    }
+
+    /// Throws a failure if a status is not that of a regular file.
+    private static func requireFile(_ status: stat, _ uri: String) throws(LoadFailure) {
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            throw LoadFailure(failure: .status(403, retryAfter: nil), reason: "it is not a file", uri: uri)
         }
     }
 

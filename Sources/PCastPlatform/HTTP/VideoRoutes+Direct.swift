@@ -171,16 +171,35 @@ package struct SignedPath {
 
     /// Parses the path and query of a request; nil if the routes must decode or refuse it.
     package init?(_ target: String) {
-        let path = target.utf8.prefix { $0 != UInt8(ascii: "?") }
-        guard !path.contains(UInt8(ascii: "%")) else { return nil }
-        query = path.endIndex == target.endIndex ? "" : String(target[target.utf8.index(after: path.endIndex)...])
-        let fields = path.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
-        // The path begins with a slash, so the first field is empty.
-        guard (5...6).contains(fields.count), !fields.dropFirst().contains(where: \.isEmpty) else { return nil }
-        stream = String(Substring(fields[2]))
-        signature = String(Substring(fields[3]))
-        name = String(Substring(fields[4]))
-        file = fields.count == 6 ? String(Substring(fields[5])) : nil
+        let bytes = target.utf8.span
+        // The offsets of the slashes and of the end of the path.
+        var ends: [Int] = []
+        ends.reserveCapacity(6)
+        var end = bytes.count
+        scan: for offset in bytes.indices {
+            switch bytes[offset] {
+            case UInt8(ascii: "/"):
+                guard ends.count < 5 else { return nil }
+                ends.append(offset)
+            case UInt8(ascii: "%"): return nil
+            case UInt8(ascii: "?"):
+                end = offset
+                break scan
+            default: break
+            }
+        }
+        ends.append(end)
+        guard ends.count >= 5, zip(ends, ends.dropFirst()).allSatisfy({ $0 + 1 < $1 }) else { return nil }
+        func text(_ range: Range<Int>) -> String {
+            let utf8 = target.utf8
+            let start = utf8.index(utf8.startIndex, offsetBy: range.lowerBound)
+            return String(target[start..<utf8.index(start, offsetBy: range.count)])
+        }
+        stream = text(ends[1] + 1..<ends[2])
+        signature = text(ends[2] + 1..<ends[3])
+        name = text(ends[3] + 1..<ends[4])
+        file = ends.count == 6 ? text(ends[4] + 1..<ends[5]) : nil
+        query = end == bytes.count ? "" : text(end + 1..<bytes.count)
     }
 }
 

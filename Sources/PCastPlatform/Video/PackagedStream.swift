@@ -166,8 +166,12 @@ final class PackagedStream: Sendable {
 
     /// Compares two texts in a time that does not depend on where they differ.
     private static func areEqual(_ first: String, _ second: String) -> Bool {
-        guard first.utf8.count == second.utf8.count else { return false }
-        return zip(first.utf8, second.utf8).reduce(0 as UInt8) { $0 | ($1.0 ^ $1.1) } == 0
+        let one = first.utf8.span
+        let other = second.utf8.span
+        guard one.count == other.count else { return false }
+        var difference: UInt8 = 0
+        for index in one.indices { difference |= one[index] ^ other[index] }
+        return difference == 0
     }
 
     /// Makes all signatures invalid. Viewers need the multivariant playlist again.

@@ -136,10 +136,9 @@ private final class DelayedVideoResponse: DelayedResponse {
         _ wait: PackagedStream.Wait, _ eventLoop: any NIOCore.EventLoop,
         _ respond: @escaping @Sendable (DirectResponse) -> Void
     ) {
-        let number = resource.packaged.notify(after: wait, until: deadline) { isThere in
-            // The responses to many viewers are made by all event loops, not by the task that packages.
-            eventLoop.execute { self.resume(isThere, eventLoop, respond) }
-        }
+        // The responses to many viewers are made by all event loops, not by the task that packages.
+        let request = WaitingRequest(eventLoop) { self.resume($0, eventLoop, respond) }
+        let number = resource.packaged.notify(request, after: wait, until: deadline)
         state.withLock { $0.pending = (wait, number) }
     }
 

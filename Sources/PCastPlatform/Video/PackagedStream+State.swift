@@ -15,11 +15,8 @@ extension PackagedStream {
             case change
         }
 
-        /// Resumes a request that waits until a condition holds. It receives false if the time is over.
-        typealias Request = @Sendable (Bool) -> Void
-
         private struct Waiting {
-            let request: Request
+            let request: WaitingRequest
             let deadline: Instant
             /// Whether the request counts as a viewer. The request of a part does not, because a player also reloads the
             /// playlist.
@@ -490,7 +487,7 @@ extension PackagedStream {
         }
 
         mutating func add(
-            _ request: @escaping Request, _ number: Int, waitingFor condition: Condition, isViewer: Bool,
+            _ request: WaitingRequest, _ number: Int, waitingFor condition: Condition, isViewer: Bool,
             until deadline: Instant
         ) {
             waiting[condition, default: [:]][number] = Waiting(
@@ -499,7 +496,7 @@ extension PackagedStream {
         }
 
         /// Removes a request; nil if it is not waiting any more.
-        mutating func remove(_ number: Int, waitingFor condition: Condition) -> Request? {
+        mutating func remove(_ number: Int, waitingFor condition: Condition) -> WaitingRequest? {
             guard let removed = waiting[condition]?.removeValue(forKey: number) else { return nil }
             if waiting[condition]?.isEmpty == true { waiting[condition] = nil }
             waitingCount -= 1
@@ -507,12 +504,12 @@ extension PackagedStream {
         }
 
         /// Discards the rendered playlists that changed, and removes the requests that they answer.
-        mutating func takeAnswered(changed: Set<String>) -> [Request] {
+        mutating func takeAnswered(changed: Set<String>) -> [WaitingRequest] {
             let names = changed.union(removed)
             removed = []
             guard !names.isEmpty || ended != nil else { return [] }
             for name in names { discardPlaylist(of: name) }
-            var answered: [Request] = []
+            var answered: [WaitingRequest] = []
             for condition in Array(waiting.keys) {
                 if case .playlist(let name, let directives) = condition, ended == nil {
                     guard names.contains(name), answer(to: directives, for: name) != .wait else { continue }
@@ -525,8 +522,8 @@ extension PackagedStream {
         }
 
         /// Removes the requests whose time is over.
-        mutating func takeOverdue(at now: Instant) -> [Request] {
-            var overdue: [Request] = []
+        mutating func takeOverdue(at now: Instant) -> [WaitingRequest] {
+            var overdue: [WaitingRequest] = []
             for (condition, requests) in waiting {
                 for (number, waiting) in requests where waiting.deadline <= now {
                     if let request = remove(number, waitingFor: condition) { overdue.append(request) }

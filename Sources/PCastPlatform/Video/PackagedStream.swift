@@ -348,8 +348,8 @@ final class PackagedStream: Sendable {
                 longKeyFrameInterval: updates.longKeyFrameInterval)
             return (needs, answered, state.takeOverdue(at: now))
         }
-        for resume in answered { resume(true) }
-        for resume in overdue { resume(false) }
+        WaitingRequest.resume(answered, with: true)
+        WaitingRequest.resume(overdue, with: false)
         return needs
     }
 
@@ -485,42 +485,71 @@ final class PackagedStream: Sendable {
         let number = state.withLock { $0.takeNumber() }
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                add(number, waitingFor: condition, isViewer: isViewer, until: deadline) {
-                    continuation.resume(returning: $0)
-                }
+                let request = WaitingRequest { continuation.resume(returning: $0) }
+                add(request, number, waitingFor: condition, isViewer: isViewer, until: deadline)
             }
         } onCancel: {
             cancel(number, condition)
         }
     }
 
-    /// Calls a function once: with true when the change has happened for which a request waits, and with false if it does
-    /// not before a time. Returns the number of the request, with which it can be cancelled.
-    func notify(after wait: Wait, until deadline: Instant, _ resume: @escaping State.Request) -> Int {
+    /// Resumes a request once: with true when the change has happened for which it waits, and with false if it does not
+    /// before a time. Returns the number of the request, with which it can be cancelled.
+    func notify(_ request: WaitingRequest, after wait: Wait, until deadline: Instant) -> Int {
         let number = state.withLock { $0.takeNumber() }
-        add(number, waitingFor: wait.condition, isViewer: wait.isViewer, until: deadline, resume)
+        add(request, number, waitingFor: wait.condition, isViewer: wait.isViewer, until: deadline)
         return number
     }
 
-    /// Ends a wait. Its function is called with false, unless it was called before.
+    /// Ends a wait. Its request is resumed with false, unless it was resumed before.
     func cancel(_ number: Int, _ wait: Wait) { cancel(number, wait.condition) }
 
     private func cancel(_ number: Int, _ condition: State.Condition) {
-        state.withLock { $0.remove(number, waitingFor: condition) }?(false)
+        let request = state.withLock { $0.remove(number, waitingFor: condition) }
+        if let request { WaitingRequest.resume([request], with: false) }
     }
 
     /// Adds a request that waits, or resumes it if it need not or may not wait.
     private func add(
-        _ number: Int, waitingFor condition: State.Condition, isViewer: Bool, until deadline: Instant,
-        _ resume: @escaping State.Request
+        _ request: WaitingRequest, _ number: Int, waitingFor condition: State.Condition, isViewer: Bool,
+        until deadline: Instant
     ) {
         let answer: Bool? = state.withLock { state in
             if Task.isCancelled || state.waitingCount >= Self.waitingLimit { return false }
             if state.holds(condition) { return true }
-            state.add(resume, number, waitingFor: condition, isViewer: isViewer, until: deadline)
+            state.add(request, number, waitingFor: condition, isViewer: isViewer, until: deadline)
             return nil
         }
-        if let answer { resume(answer) }
+        if let answer { WaitingRequest.resume([request], with: answer) }
+    }
+}
+
+/// A request that waits, and the function that resumes it.
+struct WaitingRequest: Sendable {
+    /// The event loop that calls the function; nil if it is called at once.
+    private let eventLoop: (any NIOCore.EventLoop)?
+    private let function: @Sendable (Bool) -> Void
+
+    /// Creates a request. The function receives true if the request is answered, and false if its time is over.
+    init(_ eventLoop: (any NIOCore.EventLoop)? = nil, _ function: @escaping @Sendable (Bool) -> Void) {
+        self.eventLoop = eventLoop
+        self.function = function
+    }
+
+    /// Resumes requests. Each event loop resumes all of its requests before it reads others: a viewer that was answered
+    /// requests the next part at once, and would otherwise delay those that still wait for this one.
+    static func resume(_ requests: [WaitingRequest], with result: Bool) {
+        var groups: [ObjectIdentifier: (eventLoop: any NIOCore.EventLoop, requests: [WaitingRequest])] = [:]
+        for request in requests {
+            guard let eventLoop = request.eventLoop else {
+                request.function(result)
+                continue
+            }
+            groups[ObjectIdentifier(eventLoop), default: (eventLoop, [])].requests.append(request)
+        }
+        for (eventLoop, requests) in groups.values {
+            eventLoop.execute { for request in requests { request.function(result) } }
+        }
     }
 }
 

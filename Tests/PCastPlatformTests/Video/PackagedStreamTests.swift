@@ -1,4 +1,5 @@
 import NIOCore
+import NIOPosix
 import PCastCodecs
 import PCastCore
 import PCastHLS
@@ -73,6 +74,52 @@ private final class Answer: Sendable {
         #expect(answers.count == 500 && stream.waitingCount == 0)
         #expect(Set(answers.map { String(buffer: $0.plain) }).count == 1)
         #expect(Set(answers.compactMap(\.gzip)).count == 1)
+    }
+
+    /// What the event loops did, in order: a number for each answered request, and nil for later work.
+    private final class Turns: Sendable {
+        private let entries = Mutex<[Int?]>([])
+
+        var all: [Int?] { entries.withLock { $0 } }
+
+        func note(_ number: Int?) { entries.withLock { $0.append(number) } }
+    }
+
+    @Test("the requests of a connection's event loop are answered on it, before other work, and a cancelled one is not")
+    func eventLoops() async throws {
+        let (live, before) = try await Self.live()
+        var run = live
+        let stream = run.stream
+        let directives = DeliveryDirectives(segment: before.nextNumber, part: Self.parts(before))
+        guard case .wait(let wait) = stream.mediaPlaylistNow("opus", directives, at: run.now) else {
+            Issue.record("the part exists already")
+            return
+        }
+        let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
+        let (turns, refused) = (Turns(), Turns())
+        var numbers: [Int] = []
+        for number in 0..<100 {
+            let request = WaitingRequest(eventLoop) { isThere in
+                guard eventLoop.inEventLoop else { return }
+                let list = isThere ? turns : refused
+                list.note(number)
+                // A client that was answered sends its next request.
+                if number == 0 || !isThere { eventLoop.execute { turns.note(nil) } }
+            }
+            numbers.append(stream.notify(request, after: wait, until: run.now + .seconds(60 as Int64)))
+        }
+        stream.cancel(numbers[50], wait)
+        #expect(try await eventually { refused.all == [50] && turns.all == [nil] })
+        var packets = 0
+        while stream.waitingCount > 0, packets < 50 {
+            try run.send(1)
+            packets += 1
+        }
+        #expect(try await eventually { turns.all.count == 101 })
+        let answered = turns.all.dropFirst().compactMap(\.self)
+        #expect(answered.sorted() == Array(0..<100).filter { $0 != 50 })
+        let last = try #require(turns.all.last)
+        #expect(last == nil, "all are answered before the next request")
     }
 
     @Test("a request that is too far ahead or for another rendition is refused, and one whose time is over ends")

@@ -29,7 +29,10 @@ final class DirectConnectionHandler: ChannelDuplexHandler {
     /// The maximum size of content that is copied behind its head, which costs less than a second buffer.
     private static let copyLimit = 8 << 10
     /// The size of the pieces in which large content is written.
-    private static let pieceSize = 256 << 10
+    private static let pieceSize = 128 << 10
+    /// The marks of a connection that sends large content. A piece with its head is below the upper one, so that usual
+    /// ranges and parts change no writability, which all handlers of the connection would be notified of.
+    private static let waterMark = ChannelOptions.Types.WriteBufferWaterMark(low: 64 << 10, high: 160 << 10)
     /// The maximum number of parts of requests that are held.
     private static let heldLimit = 1_024
 
@@ -49,6 +52,7 @@ final class DirectConnectionHandler: ChannelDuplexHandler {
     /// The content that is not written yet.
     private var rest = ByteBuffer()
     private var isWriting = false
+    private var hasWaterMark = false
     /// The parts of requests that arrived while a response is awaited or sent.
     private var held = CircularBuffer<HTTPServerRequestPart>()
     private var heldError: (any Error)?
@@ -201,6 +205,10 @@ final class DirectConnectionHandler: ChannelDuplexHandler {
         guard !isSmall else {
             encoder.writeAndFlush(NIOAny(buffer), promise: nil)
             return endResponse(context)
+        }
+        if !hasWaterMark {
+            hasWaterMark = true
+            try? context.channel.syncOptions?.setOption(.writeBufferWaterMark, value: Self.waterMark)
         }
         encoder.write(NIOAny(buffer), promise: nil)
         rest = response.body

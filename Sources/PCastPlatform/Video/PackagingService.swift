@@ -12,8 +12,8 @@ import Synchronization
 final class PackagingService: Sendable {
     /// The time after the end of a stream in which players load the rest of it.
     static let retention = TimeSpan.seconds(60 as Int64)
-    /// The interval in which absent media and overdue requests are noticed.
-    private static let tickInterval = Duration.milliseconds(100)
+    /// The limits of the interval in which absent media and overdue requests are noticed: the duration of a part.
+    private static let tickIntervals = Duration.milliseconds(100)...Duration.milliseconds(200)
     /// The codecs that are packaged.
     private static let codecs: Set<Codec> = [.h264, .opus]
 
@@ -218,8 +218,10 @@ final class PackagingService: Sendable {
     /// Advances the time of a stream until it is removed, some time after its end.
     private func advanceUntilRemoved(_ packaged: PackagedStream, showing game: TimelineKey?) {
         if let game { follow(game, for: packaged) }
+        let limits = Self.tickIntervals
+        let interval = min(max(configuration.partDuration, limits.lowerBound), limits.upperBound)
         Task { [weak self, timelines] in
-            while (try? await Task.sleep(for: Self.tickInterval)) != nil {
+            while (try? await Task.sleep(for: interval)) != nil {
                 guard let self, self.advance(packaged) else { break }
             }
             if let game { await timelines?.unfollow(game, for: ObjectIdentifier(packaged)) }

@@ -70,8 +70,8 @@ package struct ClusterMember: Sendable {
     package private(set) var isSuperseded = false
     /// Whether this process has written its announcement.
     private var hasAnnounced = false
-    /// The incarnation of a process that had the name and does not run any more; nil if none is known.
-    private var formerIncarnation: UInt64?
+    /// The last announcement of a process that had the name and does not run any more; nil if none is known.
+    private var formerProcess: (incarnation: UInt64, renewal: UInt64)?
     /// Another process that has announced the name, and the time of its first announcement; nil for none.
     private var otherProcess: (incarnation: UInt64, renewal: UInt64, since: Instant)?
     private var isLeaving = false
@@ -352,8 +352,11 @@ package struct ClusterMember: Sendable {
     /// A directory that has lost writes may have the announcement of a former process again, which is never renewed.
     private mutating func checkName(_ other: ClusterNode) {
         guard other.incarnation != node.incarnation, !isSuperseded else { return }
-        guard hasAnnounced else { return formerIncarnation = other.incarnation }
-        guard other.incarnation != formerIncarnation else { return }
+        guard hasAnnounced else { return formerProcess = (other.incarnation, other.renewal) }
+        // One that renews its announcement again was disconnected, and runs.
+        if let formerProcess, formerProcess.incarnation == other.incarnation, formerProcess.renewal >= other.renewal {
+            return
+        }
         guard let known = otherProcess, known.incarnation == other.incarnation else {
             return otherProcess = (other.incarnation, other.renewal, now)
         }
@@ -366,7 +369,7 @@ package struct ClusterMember: Sendable {
     private mutating func waitsForOtherProcess() -> Bool {
         guard let otherProcess else { return false }
         if now - otherProcess.since < timing.renewal * 3 / 2 { return true }
-        formerIncarnation = otherProcess.incarnation
+        formerProcess = (otherProcess.incarnation, otherProcess.renewal)
         self.otherProcess = nil
         return false
     }

@@ -267,6 +267,22 @@ struct ClusterMemberTests {
         #expect(cluster.values.values[.stream("show")] == nil)
     }
 
+    @Test("of two processes with one name, one keeps it if the other one was disconnected meanwhile")
+    func disconnectedProcess() {
+        var cluster = TestCluster(["a", "b"])
+        var other = TestMember("a", seed: 9, incarnation: 2)
+        other.connect(cluster.values)
+        cluster.members.append(other)
+        cluster.advance(.zero)
+        cluster.members[2].disconnect()
+        cluster.advance(.seconds(10))
+        #expect(!cluster.members[0].events.contains(.superseded), "the other process does not renew its announcement")
+        cluster.members[2].connect(cluster.values)
+        cluster.advance(.seconds(10))
+        #expect(cluster.members[2].events.contains(.superseded))
+        #expect(!cluster.members[0].events.contains(.superseded))
+    }
+
     @Test("a node keeps its name if the directory has the announcement of its former process again")
     func restoredAnnouncement() {
         var cluster = TestCluster(["a", "b"])

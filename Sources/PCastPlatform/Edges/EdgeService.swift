@@ -89,7 +89,11 @@ actor EdgeService {
         if let failure = failures[request], failure.origins == known, MonotonicClock.now() < failure.until {
             return try Self.report(failure.error)
         }
-        if let pull = pulls[request] { return try Self.report(await pull.value) }
+        if let pull = pulls[request] {
+            // The pull may have begun since ``offer(_:nonce:isOnThisMachine:)`` looked for it.
+            guard hops.isEmpty else { throw Self.isPulling }
+            return try Self.report(await pull.value)
+        }
         guard pulls.count < Self.limit else {
             throw APIError(.capacity, "Too many streams are requested from other nodes: retry in a moment.")
         }
@@ -160,9 +164,12 @@ actor EdgeService {
         let machine = PulledStream(
             session.streamID, link: link, closeAfter: TimeSpan(configuration.closeAfter),
             mayAppear: configuration.directory != nil && offer.name != nil, limits: configuration.timeLimits)
-        pulled[session.streamID] = Pulled(
-            session: session, application: request.application,
-            name: offer.name.map { StreamID($0) } ?? request.stream, machine: machine)
+        let former = pulled.updateValue(
+            Pulled(
+                session: session, application: request.application,
+                name: offer.name.map { StreamID($0) } ?? request.stream, machine: machine), forKey: session.streamID)
+        // A former pull of the stream may have ended and not be forgotten yet.
+        if let former { await closeLinks(of: former) }
         do {
             try await answer(offer, with: session, to: origin)
         } catch {
@@ -291,7 +298,10 @@ actor EdgeService {
         for id in Array(pulled.keys) {
             guard let stream = pulled[id] else { continue }
             let known = await origins.origins(of: stream.name, application: stream.application)
-            guard let state = await directory.state(ofPulled: stream.session, links: stream.machine.links) else {
+            let current = await directory.state(ofPulled: stream.session, links: stream.machine.links)
+            // The stream may have been pulled again meanwhile.
+            guard pulled[id]?.session.peer == stream.session.peer else { continue }
+            guard let state = current else {
                 await forget(id)
                 continue
             }
@@ -326,8 +336,12 @@ actor EdgeService {
 
     /// Closes the links of a stream that has ended.
     private func forget(_ id: StreamID) async {
-        guard let stream = pulled.removeValue(forKey: id) else { return }
-        for link in stream.machine.links where link != id {
+        if let stream = pulled.removeValue(forKey: id) { await closeLinks(of: stream) }
+    }
+
+    /// Closes the links of a pull, except the first one, which ends with the stream.
+    private func closeLinks(of stream: Pulled) async {
+        for link in stream.machine.links where link != stream.machine.id {
             await directory.end(link, reason: .ended, description: "")
         }
     }
@@ -414,7 +428,7 @@ actor EdgeService {
         let (application, stream) = (ApplicationID(request.application), StreamID(request.stream))
         let pulled = Request(application: application, stream: stream)
         guard waiting.contains(pulled), request.hops.contains(where: { $0 > node }), passedCount < Self.limit else {
-            throw APIError(.notReady, "The stream is being pulled: retry in a moment.")
+            throw Self.isPulling
         }
         passedCount += 1
         defer { passedCount -= 1 }
@@ -422,6 +436,7 @@ actor EdgeService {
         try Self.report(await result(pulled, request.hops, known))
     }
 
+    private static let isPulling = APIError(.notReady, "The stream is being pulled: retry in a moment.")
     static let loop = APIError(.conflict, "The stream would return to a node that it has passed.")
     private static let tooDeep = APIError(
         .conflict, "The stream would pass more than \(EdgeConfiguration.maximumDepth) nodes.")

@@ -104,8 +104,11 @@ struct PulledStream {
     /// Records that another origin could not be connected.
     mutating func failed(_ origin: StreamOrigin, at now: Instant) {
         connecting = nil
-        exclude(origin, until: now + (isReturning ? Self.silentRetryTime : Self.retryTime))
+        exclude(origin, until: now + failureTime)
     }
+
+    /// The time for which an origin that failed is not tried. A stream that has a link can wait for its preferred origin.
+    private var failureTime: TimeSpan { isReturning && lost == nil ? Self.silentRetryTime : Self.retryTime }
 
     private mutating func exclude(_ origin: StreamOrigin, until time: Instant) {
         if failures.count >= Self.maximumFailures { failures = [:] }
@@ -141,7 +144,7 @@ struct PulledStream {
         if let link = candidate {
             guard !ended.contains(link.stream) else {
                 candidate = nil
-                exclude(link.origin, until: now + (isReturning ? Self.silentRetryTime : Self.retryTime))
+                exclude(link.origin, until: now + failureTime)
                 return []
             }
             return follow(link, arrivals[link.stream], isSilent, newest, at: now)

@@ -94,7 +94,7 @@ extension SFU {
     ) {
         guard forwarder.contains(peerIndex) else { return }
         let bytes = datagram.bytes.span
-        let admits = admitsEmbeddedHandshake(message, in: bytes, of: peerIndex, at: now)
+        let admits = admitsEmbeddedHandshake(message, in: datagram, of: peerIndex, at: now)
         switch peerIndex {
         case .publisher(let index):
             forwarder.streams[index].transport?.handle(
@@ -274,13 +274,13 @@ extension SFU {
         return true
     }
 
-    /// Whether the DTLS datagram in a check may be processed now (draft-hancke-webrtc-sped-00). It costs as much as one
-    /// without a check, so it is limited in the same way. It is not queued, because the client repeats it with its next
-    /// check. Only an authentic check counts.
+    /// Whether the DTLS datagram in a check may be processed with it (draft-hancke-webrtc-sped-00). It costs as much as one
+    /// without a check, so it is limited and queued in the same way. Only an authentic check counts.
     private mutating func admitsEmbeddedHandshake(
-        _ message: STUNMessage?, in bytes: Span<UInt8>, of peerIndex: PeerIndex, at now: Instant
+        _ message: STUNMessage?, in datagram: ReceivedDatagram, of peerIndex: PeerIndex, at now: Instant
     ) -> Bool {
-        guard let message, message.embeddedDatagramRange?.isEmpty == false else { return true }
+        guard let message, let range = message.embeddedDatagramRange, !range.isEmpty else { return true }
+        let bytes = datagram.bytes.span
         let isAuthentic: Bool
         switch peerIndex {
         case .publisher(let index):
@@ -290,7 +290,13 @@ extension SFU {
             if forwarder.viewers[index].transport.isConnected { return true }
             isAuthentic = forwarder.viewers[index].transport.authenticates(message, bytes)
         }
-        return isAuthentic && handshakes.mayPass(at: now)
+        let embedded = datagram.bytes.extracting(range)
+        guard isAuthentic, HandshakeQueue.isMadeOfRecords(ByteView(embedded)) else { return false }
+        if handshakes.mayPass(at: now) { return true }
+        // The check itself validates the path, before the entry is processed.
+        handshakes.append(
+            HandshakeQueue.Entry(bytes: Array(embedded), path: datagram.path, peerIndex: peerIndex), of: peerIndex)
+        return false
     }
 
     /// Whether a peer's handshake is in progress on a path. The path must have passed a check, so unknown sources

@@ -1,5 +1,6 @@
 import PCastCore
 import PCastEdgeAuth
+import PCastPlatform
 import PCastSignaling
 import Testing
 

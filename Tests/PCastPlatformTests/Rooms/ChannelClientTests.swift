@@ -2,6 +2,7 @@ import PCast
 import PCastCompatibility
 import PCastCore
 import PCastPlatform
+import Synchronization
 import Testing
 
 /// Rooms and channels with the SDK and a real platform.
@@ -164,20 +165,24 @@ import Testing
         }
     }
 
-    /// Calls back through a stream, because some functions of the Express names call back several times.
-    private struct Callback<Value: Sendable>: Sendable {
-        let values: AsyncStream<Value>
-        let call: @Sendable (Value) -> Void
+    /// The values with which a function calls back. Some functions of the Express names call back several times.
+    private final class Callback<Value: Sendable>: Sendable {
+        private let values = Mutex<[Value]>([])
 
-        init() {
-            let (values, continuation) = AsyncStream.makeStream(of: Value.self)
-            self.values = values
-            call = { continuation.yield($0) }
-        }
+        func call(_ value: Value) { values.withLock { $0.append(value) } }
 
-        /// Waits for the next value that the condition accepts.
-        func first(_ condition: (Value) -> Bool = { _ in true }) async -> Value? {
-            await values.first(where: condition)
+        /// Waits for the next value that the condition accepts, and removes it and those before it. Nil if there is none in
+        /// time.
+        func first(_ condition: (Value) -> Bool = { _ in true }) async throws -> Value? {
+            var found: Value?
+            _ = try await eventually {
+                let all = values.withLock { $0 }
+                guard let index = all.firstIndex(where: condition) else { return false }
+                values.withLock { $0.removeFirst(index + 1) }
+                found = all[index]
+                return true
+            }
+            return found
         }
     }
 
@@ -200,7 +205,7 @@ import Testing
                 // A channel that exists is passed to the callback, too.
                 let created = Callback<(PhenixRequestStatus, String?)>()
                 presenting.createChannel(room) { status, info in created.call((status, info?.name)) }
-                let made = await created.first()
+                let made = try await created.first()
                 let (status, name) = try #require(made)
                 #expect(status == .ok)
                 #expect(name == "Demo")
@@ -214,14 +219,14 @@ import Testing
             viewing.joinChannel(
                 watching, { joined.call(($0, $1)) },
                 { status, subscriber, _ in watched.call((status, subscriber != nil)) })
-            let answered = await joined.first()
+            let answered = try await joined.first()
             let entered = try #require(answered)
             #expect(entered.status == .ok)
             let service = try #require(entered.service)
             #expect(service.observableActiveRoom.value?.alias == "demo")
             #expect(service.observableSelf.value?.role == .audience)
             // Nobody presents yet.
-            let before = await watched.first()
+            let before = try await watched.first()
             #expect(before?.status == .noStreamPlaying)
 
             let source = PCast(PCastOptions(uri: platform.uri))
@@ -234,13 +239,13 @@ import Testing
                 .buildPublishToChannelOptions()
             let published = Callback<(PhenixRequestStatus, PhenixRoomService?, PhenixExpressPublisher?)>()
             presenting.publishToChannel(presenter) { published.call(($0, $1, $2)) }
-            let result = await published.first()
+            let result = try await published.first()
             let (status, presented, publication) = try #require(result)
             #expect(status == .ok)
             let publisher = try #require(publication)
             let stage = try #require(presented)
             #expect(stage.observableSelf.value?.role == .presenter)
-            let shown = await watched.first { $0.hasStream }
+            let shown = try await watched.first { $0.hasStream }
             #expect(shown?.status == .ok)
             #expect(service.observableMembers.value.map(\.screenName) == ["primary"])
             #expect(service.observableMembers.value.first?.streams.first?.streamID?.description == publisher.streamId)
@@ -255,24 +260,24 @@ import Testing
             let sent = Callback<PhenixRequestStatus>()
             // The message is in the history of the subscription, or follows it.
             stage.chatService.sendMessageToRoom("Hello") { sent.call($0) }
-            let answer = await sent.first()
+            let answer = try await sent.first()
             #expect(answer == .ok)
-            let message = await chat.first()
+            let message = try await chat.first()
             #expect(message?.1 == "Hello")
             subscription.dispose()
             let history = Callback<[String]>()
             service.chatService.getMessages(30, nil) { history.call($1?.map(\.text) ?? []) }
-            let earlier = await history.first()
+            let earlier = try await history.first()
             #expect(earlier == ["Hello"])
 
             publisher.stop()
-            let after = await watched.first { !$0.hasStream }
+            let after = try await watched.first { !$0.hasStream }
             #expect(after?.status == .noStreamPlaying)
-            #expect(service.observableMembers.value.isEmpty)
+            #expect(try await eventually { service.observableMembers.value.isEmpty })
             for left in [service, stage] {
                 let done = Callback<PhenixRequestStatus>()
                 left.leaveRoom { done.call($1) }
-                let status = await done.first()
+                let status = try await done.first()
                 #expect(status == .ok)
             }
             media.stop()

@@ -150,7 +150,7 @@ actor JobSupervisor {
         order.mediaPort = directory.router.rtcPort
         order.folder = limiter.configuration.directory
         guard await isNext(id) else { throw .ended }
-        guard await isWanted(), runs[id] != nil else {
+        guard await isWanted(), runs[id] != nil, !isStopping else {
             runs[id]?.isOver = true
             dismiss(id, kill: true)
             throw APIError(.capacity, "Too many ingest and egress jobs start at the same time: retry later.")

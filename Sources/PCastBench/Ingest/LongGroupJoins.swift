@@ -4,6 +4,7 @@ import PCast
 import PCastCodecs
 import PCastCore
 import PCastIO
+import PCastJSON
 import PCastTestSupport
 import PCastWeb
 import Synchronization

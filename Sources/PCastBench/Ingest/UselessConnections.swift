@@ -2,6 +2,7 @@ import Foundation
 import Glibc
 import PCastCore
 import PCastIO
+import PCastJSON
 import PCastTestSupport
 
 /// Connections to the ports for RTMP and SRT that send nothing, random bytes, or the beginning of a handshake.

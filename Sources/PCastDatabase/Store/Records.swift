@@ -105,6 +105,10 @@ public final class Records: Sendable {
         }
     }
 
+    /// Lets another platform use the directory, because this one has written its last change. Without it, the directory is
+    /// in use until the last task that knows this object has ended.
+    public func release() { lock?.release() }
+
     // MARK: Asking
 
     func read<T: Sendable>(_ body: @escaping @Sendable (Database) throws -> T) async throws(RecordsError) -> T {
@@ -355,6 +359,9 @@ final class DirectoryLock: Sendable {
         // The kernel releases the lock when the process ends, even if it is killed.
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else { throw .inUse(path: directory) }
     }
+
+    /// Releases the lock. The descriptor stays open until the object is gone.
+    func release() { _ = flock(descriptor, LOCK_UN) }
 
     /// Runs even if the initializer throws, because all properties are set by then. The initializer must not close the
     /// descriptor itself: a second `close` could hit a descriptor that another thread has opened meanwhile.

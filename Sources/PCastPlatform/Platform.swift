@@ -117,7 +117,7 @@ public struct Platform: Service, Sendable {
             host.components.value = nil
             host.parts.value = nil
             eventHub.finish()
-            components.platformRecords.records.release()
+            components.platformRecords.release()
         }
         let servers: any Service =
             isMounted

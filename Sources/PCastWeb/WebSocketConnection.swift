@@ -170,6 +170,24 @@ package struct WebSocketConnection: Sendable {
         try? await outbound.write(frame(.connectionClose, data))
     }
 
+    /// Sends a close frame to a peer whose messages were not read, and waits until the peer closes the connection (RFC 6455,
+    /// section 7.1.1). The connection is cut after five seconds.
+    ///
+    /// If it was closed at once, its end could arrive together with the response that opens it. A client that processes
+    /// the end first loses the messages in between.
+    package func refuse(status: UInt16) async {
+        await close(status: status)
+        let cutting = Task {
+            try await Task.sleep(for: .seconds(5))
+            cut()
+        }
+        try? await forEachMessage { _ in
+        } admitsControl: {
+            false
+        }
+        cutting.cancel()
+    }
+
     /// Closes the connection without a close frame, and drops pending messages.
     package func cut() { channel.close(promise: nil) }
 

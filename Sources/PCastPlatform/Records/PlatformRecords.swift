@@ -131,6 +131,9 @@ struct PlatformRecords: Sendable {
     /// Lets `run` write the remaining changes, deliver the last notifications and return.
     func finish() { writeQueue.finish() }
 
+    /// Lets another platform use the directory, after `run` has returned.
+    func release() { records.release() }
+
     private func discard() async {
         repeat {
             do {

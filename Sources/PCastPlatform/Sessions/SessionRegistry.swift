@@ -306,7 +306,7 @@ extension RequestLimiter {
     /// The close status "try again later" of the WebSocket registry (RFC 6455, section 11.7).
     private static let tryAgainLater: UInt16 = 1_013
 
-    /// Reserves a place for a connection; nil if there is none, after a close frame was sent.
+    /// Reserves a place for a connection; nil if there is none, after the connection was closed.
     func reserve(for connection: WebSocketConnection) async -> SessionReservation? {
         let peer = connection.remoteAddress?.ipAddress.flatMap { IPAddress($0) }
         let client = address(of: peer, fields: connection.request?.fields ?? { _ in [] })
@@ -315,7 +315,7 @@ extension RequestLimiter {
             guard isTrustedProxy(peer) else { return SessionReservation(reservation: nil) }
             return SessionReservation(reservation: try reserve(.connection, of: nil, from: client))
         } catch {
-            await connection.close(status: Self.tryAgainLater)
+            await connection.refuse(status: Self.tryAgainLater)
             return nil
         }
     }

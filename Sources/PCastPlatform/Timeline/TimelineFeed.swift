@@ -45,7 +45,7 @@ struct TimelineFeed: Sendable {
             let word = error.kind == .noStreamPlaying ? "not-found" : error.wire
             try await connection.send(
                 .text(String(decoding: TimelineMessage.refused(word, error.message).bytes, as: UTF8.self)))
-            return await connection.close(status: Self.policyViolation)
+            return await connection.refuse(status: Self.policyViolation)
         }
         let consumer = TimelineConsumer(connection, of: channel, from: Self.start(query, in: channel))
         channel.join(consumer)

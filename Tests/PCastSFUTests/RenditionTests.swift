@@ -334,7 +334,11 @@ struct RenditionTests {
                 $0.frame.codec == .h264 && Self.layer(of: $0.frame) == Rendition.transcodedLayer
             })
         #expect(own.video.allSatisfy { $0.frame.codec == codec })
-        scene.network.sfu.end(viewer.id, reason: .ended, at: scene.network.now)
+        if beside {
+            scene.network.peerShard?.end(viewer.id, reason: .ended, at: scene.network.now)
+        } else {
+            scene.network.sfu.end(viewer.id, reason: .ended, at: scene.network.now)
+        }
         scene.run(for: .seconds(1))
         #expect(scene.wanted == 0)
     }

@@ -128,7 +128,7 @@ struct EmbeddedHandshakeTests {
         #expect(client.isEstablished)
     }
 
-    @Test("a response that is lost is repeated with the same flight, and the handshake goes on")
+    @Test("a response that is lost is repeated with the same flight, and the handshake continues")
     func lostResponse() throws {
         let ends = DTLSTestCertificates.ends()
         let client = Client(ends.client, at: start)
@@ -143,7 +143,7 @@ struct EmbeddedHandshakeTests {
         let last = try firstDatagram(client.check(), from: &server, at: start + .milliseconds(60))
         try client.receive(last, at: start + .milliseconds(60))
         #expect(client.isEstablished)
-        // What the client has acknowledged is not sent again.
+        // A datagram that the client has acknowledged is not sent again.
         let acknowledged = try firstDatagram(client.check(), from: &server, at: start + .milliseconds(80))
         #expect(try client.receive(acknowledged, at: start + .milliseconds(80)).isEmpty)
     }
@@ -157,7 +157,7 @@ struct EmbeddedHandshakeTests {
         #expect(refused.count == 1)
         let message = try #require(refused.first.flatMap { STUNMessage.parse($0.span) })
         #expect(
-            message.embeddedDatagramRange?.isEmpty == true, "the response names the attribute, so the client goes on")
+            message.embeddedDatagramRange?.isEmpty == true, "the response names the attribute, so the client continues")
         #expect(message.acknowledgementsRange?.isEmpty == true)
         let later = try firstDatagram(client.check(), from: &server, at: start + .milliseconds(20))
         #expect(try client.receive(later, at: start + .milliseconds(20)).isEmpty == false)

@@ -10,7 +10,7 @@ struct UselessConnections {
     /// The number of connections of each protocol.
     let count: Int
 
-    /// What remains of the connections when they have ended.
+    /// The resources that the connections still use when they have ended.
     struct Result {
         /// The descriptors of the platform that were not open before.
         let descriptors: Double?

@@ -164,7 +164,7 @@ struct PulledStreamTests {
         #expect(pull.run(.milliseconds(50)) == [.select(connected)])
         pull.origins = [claim, StreamOrigin(uri: Self.second.uri, epoch: 2)]
         #expect(pull.run(.milliseconds(50)) == [.connect(claim)])
-        // Of two claims with the same number, the higher one replaces the other.
+        // The higher one of two claims with the same number replaces the other.
         var (lower, higher) = (claim, StreamOrigin(uri: Self.second.uri, epoch: 2))
         (lower.claim, higher.claim) = (1, 2)
         #expect(higher.publicationEpoch > lower.publicationEpoch)

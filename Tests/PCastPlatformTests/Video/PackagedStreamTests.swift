@@ -76,7 +76,7 @@ private final class Answer: Sendable {
         #expect(Set(answers.compactMap(\.gzip)).count == 1)
     }
 
-    /// What the event loops did, in order: a number for each answered request, and nil for later work.
+    /// The actions of the event loops, in order: a number for each answered request, and nil for later work.
     private final class Turns: Sendable {
         private let entries = Mutex<[Int?]>([])
 

@@ -75,8 +75,17 @@ struct JoinCommand: AsyncParsableCommand {
     /// The time that Chromium may take from a navigation to the first frame, in milliseconds.
     private static let pageLimit = 600.0
 
-    /// The setting with which Chromium puts DTLS into connectivity checks.
+    /// The settings with which Chromium puts DTLS into connectivity checks, and offers no post-quantum keys. With these
+    /// keys, its first message has two datagrams, and the second one waits for another check.
     private static let embedding = "--flag=--force-fieldtrials=WebRTC-IceHandshakeDtls/Enabled/"
+    private static let shortHello = "--flag=--disable-features=WebRtcPqcForDtls"
+
+    /// The kinds of offers: the name of the value, what follows the name of the row, and the settings of Chromium.
+    private static let offers = [
+        ("whepP50", "", []), ("whepWithSPEDP50", ", SPED", [embedding]),
+        ("shortHelloWhepP50", ", no PQ keys", [shortHello]),
+        ("shortHelloWhepWithSPEDP50", ", no PQ keys, SPED", [shortHello, embedding]),
+    ]
 
     /// Measures Chromium in the network of a viewer.
     private func measureChromium(_ report: inout Report) async throws -> [(key: String, value: Double?)] {
@@ -109,12 +118,11 @@ struct JoinCommand: AsyncParsableCommand {
                     ])
             }
             if !isSecure {
-                let plain = Self.times("joins", of: try await metrics(["--joins", "\(chromium)"]))
-                row("Chromium, WHEP", plain)
-                let embedded = Self.times("joins", of: try await metrics(["--joins", "\(chromium)", Self.embedding]))
-                row("Chromium, WHEP with SPED", embedded)
-                values.append(("whepP50", Percentile.of(plain, 0.5)))
-                values.append(("whepWithSPEDP50", Percentile.of(embedded, 0.5)))
+                for (name, suffix, flags) in Self.offers {
+                    let times = Self.times("joins", of: try await metrics(["--joins", "\(chromium)"] + flags))
+                    row("Chromium, WHEP\(suffix)", times)
+                    values.append((name, Percentile.of(times, 0.5)))
+                }
             }
             let pages = Self.times("loads", of: try await metrics(["--loads", "\(chromium)"]))
             row(isSecure ? "Chromium, page by TLS" : "Chromium, page", pages)

@@ -105,9 +105,17 @@ public final class Records: Sendable {
         }
     }
 
-    /// Lets another platform use the directory, because this one has written its last change. Without it, the directory is
-    /// in use until the last task that knows this object has ended.
-    public func release() { lock?.release() }
+    /// Closes the database of a directory after the last change, and lets another platform use the directory. Without it,
+    /// the directory is in use until the last task that knows this object has ended.
+    ///
+    /// The database is closed first: a connection that remained open would write to the files of the next platform when it
+    /// closes. Later calls throw ``RecordsError``. A database in memory stays open.
+    public func release() {
+        guard let lock else { return }
+        // Closing fails only if a statement is still in use. Its connection is then closed with this object.
+        try? database.close()
+        lock.release()
+    }
 
     // MARK: Asking
 

@@ -73,6 +73,20 @@ import Testing
         }
     }
 
+    @Test("a released directory belongs to the next platform, also while the former one is still known")
+    func released() async throws {
+        try await withDirectory { path in
+            let former = try Records.open(path)
+            try await former.setApplications([application], at: Sample.time)
+            former.release()
+            await #expect(throws: RecordsError.self) { try await former.setApplications([], at: Sample.time) }
+            let next = try Records.open(path)
+            #expect(try await next.applications() == [application])
+            former.release()
+            #expect(await error(path) == .inUse(path: path))
+        }
+    }
+
     @Test("a directory is for one platform only") func lock() async throws {
         try await withDirectory { path in
             do {

@@ -170,6 +170,7 @@ extension Forwarder {
         let viewer = viewers.address(index)
         let stream = streams.address(viewer.pointee.stream)
         guard let keyFrame = stream.pointee.layers[layer].log.newestKeyFrame else { return }
+        if former == nil { events.append(.videoStarted(viewer.pointee.peer)) }
         guard let former, former != layer else {
             viewer.pointee.formerLayer = nil
             viewer.pointee.sender.video!.pointee.stream.begin(at: keyFrame, in: stream.pointee.layers[layer].log)

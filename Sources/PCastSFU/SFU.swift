@@ -127,6 +127,7 @@ public struct SFU: ~Copyable, DatagramMachine {
     mutating func follow(_ peerIndex: PeerIndex, at now: Instant) {
         while let event = forwarder.pollTransportEvent(of: peerIndex) {
             switch event {
+            case .reachable: forwarder.events.append(.reachable(forwarder.id(of: peerIndex)))
             case .connected(let profile):
                 forwarder.events.append(.connected(forwarder.id(of: peerIndex), profile))
                 connected(peerIndex, at: now)

@@ -3,10 +3,14 @@ public import PCastWebRTC
 
 /// An event that the SFU reports to its driver.
 public enum SFUEvent: Hashable, Sendable {
+    /// A connectivity check has found the first path to the peer.
+    case reachable(PeerID)
     /// The peer has keys, and media can flow.
     case connected(PeerID, SRTPProfile)
     /// The first packet of the publisher arrived.
     case mediaStarted(PeerID)
+    /// The first key frame is being sent to the viewer.
+    case videoStarted(PeerID)
     /// The peer has been silent for five seconds.
     case away(PeerID)
     /// The peer can be reached again.

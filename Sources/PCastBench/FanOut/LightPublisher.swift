@@ -114,7 +114,7 @@ final class LightPublisher: LightPeer {
                 isConnected = true
                 reportDue = now
             case .openConnection(let address): transport.connectionFailed(to: address)
-            case .pathChanged, .away, .back, .closeConnection, .closed, .failed: break
+            case .reachable, .pathChanged, .away, .back, .closeConnection, .closed, .failed: break
             }
         }
     }

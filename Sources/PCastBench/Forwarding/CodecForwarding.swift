@@ -268,7 +268,7 @@ private final class CodecPeer {
             switch event {
             case .connected: isConnected = true
             case .openConnection(let address): transport.connectionFailed(to: address)
-            case .pathChanged, .away, .back, .closeConnection, .closed, .failed: break
+            case .reachable, .pathChanged, .away, .back, .closeConnection, .closed, .failed: break
             }
         }
     }

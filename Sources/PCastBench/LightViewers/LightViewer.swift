@@ -161,7 +161,7 @@ final class LightViewer: LightPeer {
             // Light viewers use UDP only.
             case .openConnection(let address): transport.connectionFailed(to: address)
             case .closed, .failed: end = "\(event)"
-            case .pathChanged, .away, .back, .closeConnection: break
+            case .reachable, .pathChanged, .away, .back, .closeConnection: break
             }
         }
     }

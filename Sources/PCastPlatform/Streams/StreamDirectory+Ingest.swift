@@ -74,6 +74,7 @@ extension StreamDirectory {
         let peer = registry.enter(
             id, admission.reservation, origin: id, isPublisher: true, hasSession: false, at: MonotonicClock.now(),
             onEnd: onEnd, onQuality: { _, _ in })
+        beginTrace(of: peer, over: .ingest(ingestProtocol))
         // The stream ends with its connection and cannot be resumed, so it has no owner.
         var stream = LiveStream(
             id: id, peer: peer, application: principal.application, session: nil,

@@ -400,6 +400,8 @@ actor StreamDirectory {
         for await event in events {
             switch event {
             case .mediaStarted(let peer): await noteMedia(peer)
+            case .videoStarted(let peer): registry.update(peer) { $0.trace?.videoStarted() }
+            case .reachable(let peer): registry.update(peer) { $0.trace?.reachable() }
             case .ended(let peer, let reason):
                 router.discard(peer)
                 renditions?.end(peer)
@@ -431,10 +433,11 @@ actor StreamDirectory {
     }
 
     /// Begins the spans of a client that joins.
-    private func beginTrace(of peer: PeerID) {
+    func beginTrace(of peer: PeerID, over transport: JoinTrace.Transport = .webRTC) {
         guard let participant = registry.participants[peer] else { return }
         let trace = JoinTrace(
-            tracer, stream: participant.streamID, origin: participant.origin, isPublisher: participant.isPublisher)
+            tracer, stream: participant.streamID, origin: participant.origin, isPublisher: participant.isPublisher,
+            transport: transport)
         registry.update(peer) { $0.trace = trace }
     }
 

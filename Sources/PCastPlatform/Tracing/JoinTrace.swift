@@ -4,15 +4,26 @@ import PCastCore
 import PCastWeb
 import Tracing
 
-/// The spans of a client that joins: “join” until it receives or sends media, with the steps “connect” (ICE and DTLS) and,
-/// for a publisher, “first media”. The span of the HTTP request is their parent if there is one.
+/// The spans of a client that joins: “join” until it receives or sends media, with the steps “ICE” and “DTLS”, then “first
+/// media” for a publisher and “first frame” for a viewer of video. A publisher over RTMP or SRT has “first media” only. The
+/// span of the HTTP request is the parent of “join” if there is one.
 struct JoinTrace: Sendable {
+    /// The way by which media arrive or leave.
+    enum Transport {
+        case webRTC, ingest(IngestProtocol)
+    }
+
     private let tracer: any Tracer
     private let join: any Span
     private var step: (any Span)?
+    private var hasPath = false
     private let isPublisher: Bool
+    /// The time at which a viewer was connected, until the first frame is sent to it.
+    private var connectedAt: DefaultTracerClock.Instant?
 
-    init(_ tracer: any Tracer, stream: StreamID, origin: StreamID, isPublisher: Bool) {
+    init(
+        _ tracer: any Tracer, stream: StreamID, origin: StreamID, isPublisher: Bool, transport: Transport = .webRTC
+    ) {
         self.tracer = tracer
         self.isPublisher = isPublisher
         let join = tracer.startSpan("join")
@@ -20,10 +31,23 @@ struct JoinTrace: Sendable {
         join.attributes["pcast.stream"] = origin.description
         if !isPublisher { join.attributes["pcast.view"] = stream.description }
         self.join = join
-        step = tracer.startSpan("connect", context: join.context)
+        switch transport {
+        case .webRTC: step = tracer.startSpan("ICE", context: join.context)
+        case .ingest(let ingestProtocol):
+            join.attributes["network.protocol.name"] = ingestProtocol.rawValue
+            step = tracer.startSpan("first media", context: join.context)
+        }
     }
 
-    /// Notes that the DTLS handshake is complete.
+    /// Notes that a connectivity check has found a path.
+    mutating func reachable() {
+        guard let step, !hasPath else { return }
+        hasPath = true
+        step.end()
+        self.step = tracer.startSpan("DTLS", context: join.context)
+    }
+
+    /// Notes that there are keys.
     mutating func connected() {
         guard let step else { return }
         step.end()
@@ -31,6 +55,7 @@ struct JoinTrace: Sendable {
             self.step = tracer.startSpan("first media", context: join.context)
         } else {
             self.step = nil
+            connectedAt = DefaultTracerClock().now
             join.end()
         }
     }
@@ -41,6 +66,13 @@ struct JoinTrace: Sendable {
         step.end()
         self.step = nil
         join.end()
+    }
+
+    /// Notes the first key frame for a viewer. The span begins when the viewer was connected. Viewers without video have none.
+    mutating func videoStarted() {
+        guard let connectedAt else { return }
+        self.connectedAt = nil
+        tracer.startSpan("first frame", context: join.context, at: connectedAt).end()
     }
 
     /// Notes the end of the client. If it has not joined yet, the spans have failed.

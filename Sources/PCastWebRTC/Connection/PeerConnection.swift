@@ -326,6 +326,7 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
                 while let early = transport?.value.takeEarlyPacket() {
                     handleEarly(early.bytes, from: early.path, at: now)
                 }
+            case .reachable: break
             case .pathChanged: sender?.value.pathChanged(at: now)
             case .away: events.append(.away)
             case .back: events.append(.back)

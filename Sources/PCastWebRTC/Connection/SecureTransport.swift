@@ -19,6 +19,8 @@ package struct SecureTransport: ~Copyable {
 
     /// A change of the transport, or a request to the driver.
     package enum Event: Hashable, Sendable {
+        /// A connectivity check has found the first path, on which the DTLS handshake continues.
+        case reachable
         /// There are keys and media can be sent. The handshake of an SFU that is the DTLS client may still wait for the
         /// final flight of its peer, and fail.
         case connected(SRTPProfile)
@@ -346,6 +348,7 @@ package struct SecureTransport: ~Copyable {
         }
         if path != nil, !hasStartedHandshake {
             hasStartedHandshake = true
+            events.append(.reachable)
             handshake.start(at: now)
             followHandshake(at: now)
         }

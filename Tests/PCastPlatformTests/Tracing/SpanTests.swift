@@ -35,8 +35,9 @@ import Testing
                 #expect(join.attributes.contains { $0.key == "pcast.role" && $0.value.text == "publisher" })
                 // The client of this test sends no media.
                 #expect(join.status?.code == 2)
-                let connect = try #require(spans.first { $0.name == "connect" })
-                #expect(connect.parentSpanId == join.spanId && connect.traceId == join.traceId)
+                let checks = try #require(spans.first { $0.name == "ICE" })
+                #expect(checks.parentSpanId == join.spanId && checks.traceId == join.traceId)
+                #expect(checks.status?.code == 2)
                 let posts = spans.filter { $0.name == "POST /whip" }
                 #expect(posts.contains { $0.spanId == join.parentSpanId && $0.traceId == join.traceId && $0.kind == 2 })
                 let statuses = posts.map { post in

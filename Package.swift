@@ -124,7 +124,7 @@ let package = Package(
         module(
             "Web",
             [
-                "PCastCore", "PCastRTMP", "CZlib",
+                "PCastCore", "PCastIO", "PCastRTMP", "CZlib",
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
                 .product(name: "HummingbirdHTTP2", package: "hummingbird"),
@@ -287,6 +287,7 @@ let package = Package(
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
             ]),
         tests("Codecs", ["PCastCodecs", "PCastIO", "PCastTestSupport", "PCastCore"]),

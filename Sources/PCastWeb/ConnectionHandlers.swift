@@ -2,6 +2,7 @@ import NIOCore
 import NIOHTTP1
 import NIOHTTPTypes
 import PCastCore
+import PCastIO
 import Synchronization
 
 /// Closes an idle HTTP connection after 60 s without a request or response. When the server stops, the connection is
@@ -76,6 +77,36 @@ final class IdleConnectionHandler: ChannelDuplexHandler {
                 self.schedule(context)
             }
         }
+    }
+}
+
+/// Lets connections wait in the kernel's queue while the process has few free descriptors. It is the first handler of a
+/// channel that accepts connections.
+final class DescriptorReserveHandler: ChannelOutboundHandler {
+    typealias OutboundIn = Never
+
+    /// The time after which the descriptors are counted again.
+    static let pause = TimeAmount.milliseconds(100)
+
+    private let isReserveReached: () -> Bool
+    private var check: Scheduled<Void>?
+
+    init(_ isReserveReached: @escaping () -> Bool = { DescriptorReserve.isReached }) {
+        self.isReserveReached = isReserveReached
+    }
+
+    func read(context: ChannelHandlerContext) {
+        guard check == nil else { return }
+        guard isReserveReached() else { return context.read() }
+        check = context.eventLoop.assumeIsolated().scheduleTask(in: Self.pause) {
+            self.check = nil
+            self.read(context: context)
+        }
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        check?.cancel()
+        check = nil
     }
 }
 

@@ -139,7 +139,13 @@ package struct WebServer: Sendable {
             responder: responder, server: server,
             configuration: .init(
                 address: .hostname(binding.host, port: binding.port), serverName: nil, reuseAddress: true),
-            onServerRunning: { channel in await onListening(channel.localAddress?.port ?? 0) },
+            onServerRunning: { channel in
+                // Adding fails only if the channel has closed meanwhile.
+                try? await channel.eventLoop.submit {
+                    try channel.pipeline.syncOperations.addHandler(DescriptorReserveHandler(), position: .first)
+                }.get()
+                await onListening(channel.localAddress?.port ?? 0)
+            },
             eventLoopGroupProvider: .singleton,
             logger: logger)
     }

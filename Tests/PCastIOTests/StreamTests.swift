@@ -33,6 +33,15 @@ struct StreamTests {
         #expect(path.local == loop.boundAddresses[0])
     }
 
+    @Test("the last descriptors of a process are reserved")
+    func reserve() {
+        #expect(!DescriptorReserve.contains(959, limit: 1_024) && DescriptorReserve.contains(960, limit: 1_024))
+        #expect(!DescriptorReserve.contains(174, limit: 200) && DescriptorReserve.contains(175, limit: 200))
+        #expect(!DescriptorReserve.contains(1_000_000, limit: 1 << 20))
+        #expect(!DescriptorReserve.contains(1_000_000, limit: .max))
+        #expect(!DescriptorReserve.isReached)
+    }
+
     private enum Told: Hashable {
         case heard([UInt8])
         case closed

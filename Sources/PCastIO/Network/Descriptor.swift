@@ -44,3 +44,34 @@ package final class Descriptor: Sendable {
         return getsockopt(number, level, option, &value, &size) == 0 ? value : 0
     }
 }
+
+/// The descriptors that a process keeps free while it accepts connections.
+///
+/// The process needs descriptors for files, and libdispatch opens one to count its running threads. If it gets none, it
+/// ends the process. So connections wait before the limit of the process is reached, not when it is reached.
+package enum DescriptorReserve {
+    /// The largest reserve. Processes with a limit below 512 keep an eighth of it.
+    static let maximum: UInt64 = 64
+
+    /// Whether a descriptor with this number, which was the lowest free one, belongs to the reserve.
+    static func contains(_ number: Int32, limit: UInt64) -> Bool {
+        UInt64(max(0, number)) >= limit - min(maximum, limit / 8)
+    }
+
+    /// Whether a descriptor that was just opened belongs to the reserve.
+    static func contains(_ number: Int32) -> Bool { contains(number, limit: limit) }
+
+    /// Whether a descriptor that is opened now would belong to the reserve.
+    package static var isReached: Bool {
+        // The kernel assigns the lowest free number.
+        guard let next = try? Descriptor.null() else { return true }
+        return contains(next.number)
+    }
+
+    /// The limit of the process, which may change while it runs.
+    private static var limit: UInt64 {
+        var files = rlimit()
+        getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &files)
+        return UInt64(files.rlim_cur)
+    }
+}

@@ -23,7 +23,7 @@ struct TCPConnections: ~Copyable {
     /// The maximum number of accepted connections per iteration.
     private static let acceptedPerIteration = 64
 
-    /// The pause of accepting after the process has run out of descriptors.
+    /// The pause of accepting after the process has run out of descriptors, except for its reserve.
     private static let acceptPause = TimeSpan.seconds(1)
 
     /// The connections of one address.
@@ -81,13 +81,18 @@ struct TCPConnections: ~Copyable {
             switch listener.accept() {
             case .none: return
             case .connection(let descriptor): admit(descriptor, at: now, poller)
-            case .outOfDescriptors:
-                poller.remove(listener.number, as: .listener(index))
-                paused.append((listener, index))
-                deadline = Instant.earlier(deadline, now + Self.acceptPause)
-                return
+            case .lastConnection(let descriptor):
+                admit(descriptor, at: now, poller)
+                return pause(listener, index: index, at: now, poller)
+            case .outOfDescriptors: return pause(listener, index: index, at: now, poller)
             }
         }
+    }
+
+    private mutating func pause(_ listener: TCPListener, index: Int, at now: Instant, _ poller: borrowing Poller) {
+        poller.remove(listener.number, as: .listener(index))
+        paused.append((listener, index))
+        deadline = Instant.earlier(deadline, now + Self.acceptPause)
     }
 
     private mutating func admit(_ descriptor: Descriptor, at now: Instant, _ poller: borrowing Poller) {

@@ -39,6 +39,10 @@ final class TCPListener: Sendable {
     /// The result of `accept`.
     enum Arrival {
         case connection(Descriptor)
+
+        /// A connection that uses a descriptor of the reserve. Further ones have to wait.
+        case lastConnection(Descriptor)
+
         case none
 
         /// The process or system has no free descriptor. The connection stays pending and would wake the loop
@@ -51,7 +55,9 @@ final class TCPListener: Sendable {
         while true {
             let number = clinux_accept4(
                 self.number, nil, nil, Int32(CLINUX_SOCK_NONBLOCK | CLINUX_SOCK_CLOEXEC))
-            if let descriptor = try? Descriptor(number, from: "accept4") { return .connection(descriptor) }
+            if let descriptor = try? Descriptor(number, from: "accept4") {
+                return DescriptorReserve.contains(number) ? .lastConnection(descriptor) : .connection(descriptor)
+            }
             switch Errno.current {
             // Connections that broke while they were pending are skipped.
             case EINTR, ECONNABORTED: continue

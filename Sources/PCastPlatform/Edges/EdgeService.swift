@@ -37,6 +37,8 @@ actor EdgeService {
     private var pulls: [Request: Task<APIError?, Never>] = [:]
     /// The pulls whose origin waits for the stream itself.
     private var waiting: Set<Request> = []
+    /// The streams whose pull waits for its link, with the requests for the same stream by another name that wait for it.
+    private var connecting: [StreamID: [CheckedContinuation<Void, Never>]] = [:]
     /// The number of requests of other nodes that are passed on.
     private var passedCount = 0
     /// The results of requests that failed recently, with the origins that were asked.
@@ -157,6 +159,8 @@ actor EdgeService {
         let message = NodeRequest(
             application: request.application.description, stream: request.stream.description, hops: hops + [node])
         let (offer, description) = try await requestStream(message, hops, from: origin, within: limit)
+        await beginConnecting(StreamID(offer.stream))
+        defer { endConnecting(StreamID(offer.stream)) }
         guard let session = try await directory.enterPulled(offer, as: request.stream, request.application, description)
         else { return }
         let link = PulledStream.Link(origin, offer, session.streamID, since: MonotonicClock.now())
@@ -183,6 +187,19 @@ actor EdgeService {
         following = Task { [weak self] in
             while let interval = await self?.followLinks() { try? await Task.sleep(for: interval) }
         }
+    }
+
+    /// Waits while another request connects the same stream, which was requested by another name. Viewers of both can join
+    /// after it.
+    private func beginConnecting(_ stream: StreamID) async {
+        while connecting[stream] != nil {
+            await withCheckedContinuation { connecting[stream, default: []].append($0) }
+        }
+        connecting[stream] = []
+    }
+
+    private func endConnecting(_ stream: StreamID) {
+        for waiting in connecting.removeValue(forKey: stream) ?? [] { waiting.resume() }
     }
 
     /// Requests an offer, and checks that the stream does not return to a node that it has passed.

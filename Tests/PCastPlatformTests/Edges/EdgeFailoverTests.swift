@@ -117,6 +117,37 @@ struct EdgeFailoverTests {
         #expect(await edge.platform.streams().map(\.id) == streams, "viewers see one stream")
     }
 
+    @Test("viewers that request a stream by its name and by its identifier at the same time receive one link")
+    func names() async throws {
+        let origins = TestOrigins()
+        try await Self.run(origins) { platforms, edge in
+            let token = try Tokens.make { $0.forPublishingOnly().applyTag("name:show") }
+            let sender = try Sender(first: 0)
+            _ = try await sender.peer.publish(to: platforms[0], token: token)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try await sender.run() }
+                try await Self.waitUntilLive(platforms[0])
+                let body = try await platforms[0].ask("GET", "/pcast/names").body
+                let names = try JSONDecoder().decode(NameList.self, from: Data(body.utf8)).names
+                let stream = try #require(names.first?.streamId)
+                origins.set([StreamOrigin(uri: platforms[0].uri, epoch: 1)])
+                let viewers = [try FramePeer.viewer(), try FramePeer.viewer()]
+                async let byName = viewers[0].view("show", at: edge)
+                async let byIdentifier = viewers[1].view(stream, at: edge)
+                _ = try await (byName, byIdentifier)
+                for viewer in viewers { #expect(try await eventually { !viewer.videoNumbers.isEmpty }) }
+                #expect(await edge.platform.streams().map(\.id) == [StreamID(stream)])
+                group.cancelAll()
+            }
+        }
+    }
+
+    private struct NameList: Decodable {
+        struct Name: Decodable { let streamId: String? }
+
+        let names: [Name]
+    }
+
     private static func waitUntilLive(_ platform: TestPlatform) async throws {
         let isLive = try await eventually {
             try await platform.ask("GET", "/pcast/names").body.contains(#""state":"live""#)

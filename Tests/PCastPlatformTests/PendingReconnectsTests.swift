@@ -106,3 +106,20 @@ import Testing
         #expect(absent.popFirst() == SessionID("c"))
     }
 }
+
+/// The memory of streams that have ended.
+@Suite struct EndedStreamsTests {
+    @Test("the newest streams of their application are known") func newest() {
+        let (own, other) = (ApplicationID("first"), ApplicationID("second"))
+        var ended = EndedStreams()
+        for number in 0...EndedStreams.capacity { ended.insert(StreamID("s\(number)"), of: own) }
+        #expect(!ended.contains(StreamID("s0"), of: own))
+        #expect((1...EndedStreams.capacity).allSatisfy { ended.contains(StreamID("s\($0)"), of: own) })
+        ended.insert(StreamID("s0"), of: own)
+        ended.insert(StreamID("s0"), of: own)
+        let missing = (0...EndedStreams.capacity).filter { !ended.contains(StreamID("s\($0)"), of: own) }
+        #expect(missing == [1])
+        #expect(!ended.contains(StreamID("s0"), of: other))
+        #expect(!ended.contains(StreamID("none"), of: own))
+    }
+}

@@ -229,6 +229,7 @@ export function decode(type, bytes) {
 /** @type {Record<string, [PCastErrorCode, number]>} The codes, and the corresponding statuses of HTTP. */
 const REFUSALS = {
   "unauthorized": ["unauthorized", 401], "not-found": ["not-found", 404], "no-stream-playing": ["not-playing", 409],
+  "origin-stream-ended": ["not-playing", 409],
   "conflict": ["conflict", 409], "gone": ["gone", 410], "unsupported-features": ["unsupported", 422],
   "rate-limited": ["rate-limited", 429], "capacity": ["refused", 503], "timeout": ["refused", 503],
   "not-ready": ["refused", 503],

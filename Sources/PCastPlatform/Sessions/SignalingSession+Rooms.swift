@@ -31,6 +31,20 @@ extension SignalingSession {
             session: session.id, connection: connection, access: roomAccess, address: remoteAddress)
     }
 
+    /// Returns the response to a stream that was refused. After the status of a stream that has ended, Phenix's Web SDK
+    /// selects the next presenter of a channel at once, and not the same one again.
+    func rejection(of message: PCastSetupStream, _ error: APIError) async -> PCastSetupStreamResponse {
+        logger.info("stream rejected", metadata: ["error": "\(error.detail)"])
+        let create = message.createStream
+        let origin = create.hasOriginStreamID ? create.originStreamID : create.originStreamIds.first
+        if error.kind == .noStreamPlaying, let origin, let application = roomAccess?.application,
+            await directory.hasEnded(StreamID(origin), of: application)
+        {
+            return PCastSetupStreamResponse(refusal: "origin-stream-ended", because: "The stream has ended.")
+        }
+        return PCastSetupStreamResponse(refusal: error.wire, because: error.message)
+    }
+
     /// Sends the events of rooms that have occurred.
     func sendRoomEvents() {
         guard let roomConnection, !isOver, !isClosing else { return }

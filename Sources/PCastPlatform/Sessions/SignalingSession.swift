@@ -11,7 +11,7 @@ import PCastWebRTC
 actor SignalingSession {
     private let connection: WebSocketConnection
     private let authenticator: TokenAuthenticator
-    private let directory: StreamDirectory
+    let directory: StreamDirectory
     private let registry: SessionRegistry
     private let workers: JobSupervisor
     let rooms: RoomService
@@ -327,8 +327,7 @@ actor SignalingSession {
             response.status = created.status
             return response
         } catch {
-            logger.info("stream rejected", metadata: ["error": "\(error.detail)"])
-            return PCastSetupStreamResponse(refusal: error.wire, because: error.message)
+            return await rejection(of: message, error)
         }
     }
 

@@ -146,6 +146,9 @@ extension StreamDirectory {
         return (stream, viewers(of: id))
     }
 
+    /// Returns whether a stream of an application has ended, as far as this node remembers.
+    func hasEnded(_ id: StreamID, of application: ApplicationID) -> Bool { registry.hasEnded(id, of: application) }
+
     /// Returns the number of viewers of a stream, including those of HLS that wait for a part.
     func viewers(of stream: StreamID) -> Int {
         registry.viewers(of: stream) + (packaging?.viewerCount(of: stream) ?? 0)

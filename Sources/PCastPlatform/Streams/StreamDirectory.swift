@@ -523,6 +523,8 @@ actor StreamDirectory {
         discard(peer)
         if let stream {
             if !stream.isEndRecorded, !stream.isPulled { writeQueue.note(Self.change(stream, end)) }
+            // A pulled stream may continue at its origin.
+            if !stream.isPulled { registry.noteEnd(of: stream) }
             statistics.streamEnded(stream.application, end.reason)
             if stream.isAnnounced { events.yield(end.event) }
         } else if !participant.isPreview {

@@ -71,6 +71,8 @@ struct StreamRegistry {
     let available: AvailableStreams
     /// The streams that their publishers may resume.
     private(set) var resumableStreams = StreamIndex()
+    /// The newest streams that have ended.
+    private var endedStreams = EndedStreams()
     /// The numbers of subscribers, which are updated incrementally because there may be thousands.
     private var viewing = SubscriberCounter()
     private var nextPeer: UInt64 = 1
@@ -228,7 +230,16 @@ struct StreamRegistry {
     /// Whether a publisher can resume a stream.
     func isResumable(_ stream: LiveStream) -> Bool { !stream.isEndRecorded && !isClosed(stream) }
 
+    /// Records the end of a stream, which its publisher cannot resume any more.
+    mutating func noteEnd(of stream: LiveStream) { endedStreams.insert(stream.id, of: stream.application) }
+
     // MARK: Queries
+
+    /// Returns whether a stream of an application has ended and was not forgotten since.
+    func hasEnded(_ id: StreamID, of application: ApplicationID) -> Bool {
+        if let stream = streams[id] { return stream.application == application && stream.isEndRecorded }
+        return endedStreams.contains(id, of: application)
+    }
 
     /// Returns the newest stream of a key that a subscriber may receive; nil if there is none.
     func newestSubscribable(_ key: StreamIndex.Key) -> LiveStream? {
@@ -260,4 +271,26 @@ struct StreamRegistry {
         }
         return counts
     }
+}
+
+/// The newest streams that have ended. The oldest one is forgotten if there are more than ``capacity``.
+struct EndedStreams: Sendable {
+    static let capacity = 4_096
+
+    private var applications: [StreamID: ApplicationID] = [:]
+    private var order: [StreamID] = []
+    /// The position of the oldest stream.
+    private var oldest = 0
+
+    /// Adds a stream. It has no effect if the stream is present.
+    mutating func insert(_ id: StreamID, of application: ApplicationID) {
+        guard applications[id] == nil else { return }
+        applications[id] = application
+        guard order.count == Self.capacity else { return order.append(id) }
+        applications[order[oldest]] = nil
+        order[oldest] = id
+        oldest = (oldest + 1) % Self.capacity
+    }
+
+    func contains(_ id: StreamID, of application: ApplicationID) -> Bool { applications[id] == application }
 }

@@ -97,9 +97,13 @@ import Testing
                     let destroyed = try await publisher.ask(Requests.destroy(stream, reason: "ended"))
                     #expect(destroyed == .ok)
                     #expect(try await viewer.reason(viewing) != nil)
-                    // The Web SDK tries again after this status.
+                    // The Web SDK does not try again after this status, but after that of an unknown stream.
                     let late = try await viewer.status(watching)
-                    #expect(late == "no-stream-playing")
+                    #expect(late == "origin-stream-ended")
+                    let unknown = try await viewer.status(
+                        PlatformOfferTests.request(
+                            ["download", "Chrome", "Chrome-156"], token: tokens.viewing, origin: "stream-none"))
+                    #expect(unknown == "no-stream-playing")
                     let stopped = try await publisher.change(
                         Rooms.update(session, in: id, role: .audience, streams: [], lastUpdate: muted.lastUpdate))
                     #expect(stopped.status == "ok")

@@ -126,7 +126,8 @@ struct PlatformComponents: Sendable {
             directory: directory, registry: registry, logger: logger)
         rooms = RoomService(
             configuration.rooms, isLoopback: configuration.isLoopback, registry: registry, directory: directory,
-            limiter: limiter, records: platformRecords.records, logger: logger)
+            limiter: limiter, records: platformRecords.records, writeQueue: platformRecords.writeQueue,
+            isPersistent: configuration.storage.directory != nil, logger: logger)
         names = NamedStreamService(
             configuration.streams, mediaDirectory: configuration.jobs?.directory, router: router, workers: workers,
             directory: directory, authenticator: authenticator, events: events, records: platformRecords.records,

@@ -53,6 +53,17 @@ import Testing
         #expect(try await count(records) == 5_000)
     }
 
+    @Test("changes that may be lost leave half of the queue to others") func minor() async throws {
+        let records = try Records.inMemory()
+        let writeQueue = DatabaseWriteQueue(records, logger: Logger(label: "test")) {}
+        let change = RecordChange.roomMessagesExpired(before: WallTime(millisecondsSinceEpoch: 0))
+        for _ in 0..<50_001 { writeQueue.noteMinor(change) }
+        #expect(writeQueue.counts.waiting == 50_000)
+        #expect(writeQueue.counts.dropped == 1)
+        writeQueue.note(change)
+        #expect(writeQueue.counts.waiting == 50_001)
+    }
+
     @Test("a full disk causes no delay, is counted and reported once, and loses nothing")
     func fullDisk() async throws {
         try await withJournal { writeQueue, records, log async throws in

@@ -288,6 +288,12 @@ struct SessionOptions: ParsableArguments {
     @Flag(help: "Create an unknown channel when a client joins it that may publish. (default: on loopback only)")
     var createRooms = false
 
+    @Option(
+        help: ArgumentHelp(
+            "Time for which messages of rooms are kept, and stored with --data. (default: the newest 128, in memory)",
+            valueName: "duration"))
+    var conversationRetention: DurationArgument?
+
     func apply(_ settings: Settings, to configuration: inout PlatformConfiguration) throws {
         if let absence = try settings.value("session-timeout", sessionTimeout) {
             configuration.sessionTimeout = absence.span.duration
@@ -299,6 +305,9 @@ struct SessionOptions: ParsableArguments {
             configuration.rooms.memberTimeout = time.span.duration
         }
         if try settings.flag("create-rooms", createRooms) { configuration.rooms.createsOnJoin = true }
+        if let time = try settings.value("conversation-retention", conversationRetention) {
+            configuration.rooms.conversationRetention = time.span.duration
+        }
     }
 }
 

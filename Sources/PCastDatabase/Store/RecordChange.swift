@@ -19,6 +19,10 @@ public enum RecordChange: Sendable {
     case sessionEnded(SessionID, at: WallTime)
     /// Something happened to a named stream. A notification is sent.
     case nameChanged(NameEventRecord)
+    /// A message was sent to a room. It is stored if the room is.
+    case roomMessage(RoomMessageRecord)
+    /// The messages of rooms before a time are deleted; nil for all messages.
+    case roomMessagesExpired(before: WallTime?)
     /// A recording changed.
     case recording(RecordingChange)
     /// The platform still runs. This change is written every two seconds, with the viewer counts of each live stream.

@@ -187,6 +187,8 @@ extension Records {
                 sql: "UPDATE session SET ended = ? WHERE id = ? AND ended IS NULL",
                 arguments: [time.millisecondsSinceEpoch, id.description])
         case .nameChanged(let event): try event.post(db)
+        case .roomMessage(let message): try insert(message, db)
+        case .roomMessagesExpired(let limit): try discardMessages(before: limit, db)
         case .recording(let change): try apply(change, db)
         case .alive(let time, let counts):
             try db.execute(

@@ -25,6 +25,7 @@ enum Schema {
         }
         migrator.registerMigration("named streams") { db in try db.execute(sql: namedStreams) }
         migrator.registerMigration("administration") { db in try db.execute(sql: administration) }
+        migrator.registerMigration("conversations of rooms") { db in try db.execute(sql: conversations) }
         return migrator
     }()
 
@@ -139,6 +140,15 @@ enum Schema {
             id TEXT PRIMARY KEY NOT NULL, application TEXT NOT NULL, alias TEXT NOT NULL, name TEXT NOT NULL,
             description TEXT NOT NULL, type TEXT NOT NULL, options TEXT NOT NULL, UNIQUE (application, alias)
         ) STRICT, WITHOUT ROWID;
+        """
+
+    /// Identifiers of messages grow with time, so the key is their order. Texts are UTF-8, and may contain NUL.
+    private static let conversations = """
+        CREATE TABLE roomMessage (
+            room TEXT NOT NULL, id TEXT NOT NULL, time INTEGER NOT NULL, session TEXT, screenName BLOB NOT NULL,
+            role INTEGER NOT NULL, lastUpdate INTEGER NOT NULL, text BLOB NOT NULL, PRIMARY KEY (room, id)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX roomMessage_time ON roomMessage(time);
         """
 
     /// The outbox of uploads of recordings. `parts` is a list of the entity tags of uploaded parts.

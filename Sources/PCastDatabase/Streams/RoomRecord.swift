@@ -1,5 +1,6 @@
+import Foundation
 internal import GRDB
-package import PCastCore
+public import PCastCore
 
 /// A room or channel that an application's backend has created. Its members are not stored.
 package struct RoomRecord: Hashable, Sendable {
@@ -65,10 +66,110 @@ extension Records {
         }
     }
 
-    /// Removes a room.
+    /// Removes a room with its messages.
     ///
     /// - Throws: ``RecordsError``.
     package func removeRoom(_ id: String) async throws(RecordsError) {
-        try await write { db in try db.execute(sql: "DELETE FROM room WHERE id = ?", arguments: [id]) }
+        try await write { db in
+            try db.execute(sql: "DELETE FROM room WHERE id = ?", arguments: [id])
+            try db.execute(sql: "DELETE FROM roomMessage WHERE room = ?", arguments: [id])
+        }
+    }
+}
+
+/// A message of a room's conversation.
+public struct RoomMessageRecord: Hashable, Sendable {
+    /// The identifier of the room.
+    public var room: String
+    /// The identifier of the message, which is greater than those of earlier messages of the room.
+    public var id: String
+    /// The time at which the platform received the message.
+    public var time: WallTime
+    /// The session of the author; nil for a message of the application's backend.
+    public var session: SessionID?
+    /// The name of the author.
+    public var screenName: String
+    /// The number of the author's role in the protocol.
+    public var role: Int
+    /// The number of the author's last change.
+    public var lastUpdate: UInt64
+    /// The text of the message.
+    public var text: String
+
+    /// Creates a record.
+    public init(
+        room: String, id: String, time: WallTime, session: SessionID?, screenName: String, role: Int,
+        lastUpdate: UInt64, text: String
+    ) {
+        self.room = room
+        self.id = id
+        self.time = time
+        self.session = session
+        self.screenName = screenName
+        self.role = role
+        self.lastUpdate = lastUpdate
+        self.text = text
+    }
+}
+
+extension Records {
+    /// Returns messages of a room between two identifiers, both excluded, oldest first. Without a lower bound, they are the
+    /// newest ones, otherwise the oldest ones.
+    ///
+    /// - Throws: ``RecordsError``.
+    package func roomMessages(
+        of room: String, after lower: String? = nil, before upper: String? = nil, limit: Int
+    ) async throws(RecordsError) -> [RoomMessageRecord] {
+        try await read { db in
+            let bounds = (lower == nil ? "" : " AND id > :lower") + (upper == nil ? "" : " AND id < :upper")
+            var arguments: StatementArguments = ["room": room, "limit": limit]
+            if let lower { arguments += ["lower": lower] }
+            if let upper { arguments += ["upper": upper] }
+            let rows = try Row.fetchAll(
+                db,
+                sql: """
+                    SELECT * FROM roomMessage WHERE room = :room\(bounds)
+                    ORDER BY id \(lower == nil ? "DESC" : "ASC") LIMIT :limit
+                    """, arguments: arguments)
+            let messages = rows.map { row in
+                let session: String? = row["session"]
+                let lastUpdate: Int64 = row["lastUpdate"]
+                let (name, text): (Data, Data) = (row["screenName"], row["text"])
+                return RoomMessageRecord(
+                    room: row["room"], id: row["id"], time: WallTime(millisecondsSinceEpoch: row["time"]),
+                    session: session.map { SessionID($0) }, screenName: String(decoding: name, as: UTF8.self),
+                    role: row["role"],
+                    lastUpdate: UInt64(max(lastUpdate, 0)), text: String(decoding: text, as: UTF8.self))
+            }
+            return lower == nil ? messages.reversed() : messages
+        }
+    }
+
+    /// Returns whether messages of any room are stored.
+    ///
+    /// - Throws: ``RecordsError``.
+    package func hasRoomMessages() async throws(RecordsError) -> Bool {
+        try await read { db in try Bool.fetchOne(db, sql: "SELECT EXISTS (SELECT 1 FROM roomMessage)") ?? false }
+    }
+
+    /// Stores a message, unless its room is not stored or was removed meanwhile.
+    static func insert(_ message: RoomMessageRecord, _ db: Database) throws {
+        try db.execute(
+            sql: """
+                INSERT INTO roomMessage (room, id, time, session, screenName, role, lastUpdate, text)
+                SELECT ?, ?, ?, ?, ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM room WHERE id = ?)
+                ON CONFLICT (room, id) DO NOTHING
+                """,
+            arguments: [
+                message.room, message.id, message.time.millisecondsSinceEpoch, message.session?.description,
+                Data(message.screenName.utf8), message.role, Int64(clamping: message.lastUpdate),
+                Data(message.text.utf8), message.room,
+            ])
+    }
+
+    /// Deletes the messages before a time; all messages if it is nil.
+    static func discardMessages(before limit: WallTime?, _ db: Database) throws {
+        guard let limit else { return try db.execute(sql: "DELETE FROM roomMessage") }
+        try db.execute(sql: "DELETE FROM roomMessage WHERE time < ?", arguments: [limit.millisecondsSinceEpoch])
     }
 }

@@ -66,6 +66,12 @@ final class DatabaseWriteQueue: Sendable {
         wakeup.yield()
     }
 
+    /// Queues a change that may be lost. It is dropped if the queue is half full, so that there is place for others.
+    func noteMinor(_ change: RecordChange) {
+        _ = append(change, upTo: Self.capacity / 2)
+        wakeup.yield()
+    }
+
     /// Queues a change. Returns when it is on the disk, when writing has failed, or after the timeout.
     func commit(_ change: RecordChange) async {
         guard let position = append(change) else { return }
@@ -86,10 +92,10 @@ final class DatabaseWriteQueue: Sendable {
         limit.cancel()
     }
 
-    /// Appends a change. Returns its number; nil if the queue is full.
-    private func append(_ change: RecordChange) -> Int? {
+    /// Appends a change. Returns its number; nil if the queue has `limit` changes.
+    private func append(_ change: RecordChange, upTo limit: Int = DatabaseWriteQueue.capacity) -> Int? {
         state.withLock { state in
-            guard state.waiting.count < Self.capacity else {
+            guard state.waiting.count < limit else {
                 state.counts.dropped += 1
                 return nil
             }

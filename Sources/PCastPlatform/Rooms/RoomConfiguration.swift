@@ -8,6 +8,9 @@ public struct RoomConfiguration: Hashable, Sendable {
     /// Whether a request to join creates an unknown room, if the client may publish in it. Nil means that only a
     /// platform that listens on loopback addresses does so.
     public var createsOnJoin: Bool?
+    /// The time for which the messages of conversations are kept; nil if only memory limits it. With it, those of rooms that
+    /// backends have created are stored in the directory of the persistent data, if there is one.
+    public var conversationRetention: Duration?
     /// The number of rooms. Further ones are refused with `capacity`.
     public var maximumRooms = 10_000
     /// The number of members of a room, including its audience.

@@ -173,3 +173,22 @@ extension RoomRecord {
             type: room.kind.name, options: room.options)
     }
 }
+
+extension RoomMessage {
+    /// Returns nil if the role is unknown.
+    init?(_ record: RoomMessageRecord) {
+        guard let role = RoomMember.Role(rawValue: record.role) else { return nil }
+        self.init(
+            id: record.id, time: record.time, session: record.session, screenName: record.screenName, role: role,
+            lastUpdate: record.lastUpdate, text: record.text)
+    }
+}
+
+extension RoomMessageRecord {
+    init(_ message: RoomMessage, in room: String) {
+        self.init(
+            room: room, id: message.id, time: message.time, session: message.session,
+            screenName: message.screenName, role: message.role.rawValue, lastUpdate: message.lastUpdate,
+            text: message.text)
+    }
+}

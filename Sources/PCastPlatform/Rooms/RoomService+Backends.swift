@@ -9,7 +9,12 @@ extension RoomService {
         do throws(RecordsError) {
             for record in try await records.rooms() {
                 guard let description = RoomDescription(record) else { continue }
-                try? add(description, isPermanent: true)
+                let stored = try await newestMessages(of: record.id)
+                try? add(description, isPermanent: true, stored: stored)
+            }
+            if !storesConversations, try await records.hasRoomMessages() {
+                logger.notice("the stored messages of rooms are deleted, because conversations are not kept")
+                writeQueue.note(.roomMessagesExpired(before: nil))
             }
         } catch {
             logger.error("rooms were not restored", metadata: ["error": "\(error)"])
@@ -33,20 +38,15 @@ extension RoomService {
     }
 
     /// Stores a room, so that it exists after a restart of the platform.
-    func store(_ room: RoomDescription) async throws(RecordsError) { try await records.setRoom(RoomRecord(room)) }
+    func store(_ room: RoomDescription) async throws(RecordsError) {
+        try await records.setRoom(RoomRecord(room))
+        storeConversation(of: room.id)
+    }
 
     /// Ends a room and deletes its record.
     func remove(_ id: String) async throws(RecordsError) {
         try await records.removeRoom(id)
         end(id)
-    }
-
-    /// Sends a message of a backend to the conversation of a room.
-    ///
-    /// - Throws: ``RoomRefusal`` if there are too many.
-    func post(_ text: String, by author: RoomMember, in id: String) throws(RoomRefusal) {
-        try takeMessage(nil, in: id)
-        append(text, by: author, isBackend: true, in: id)
     }
 
     /// Changes the state of the tracks that a listed member announces; nil for no change. Tracks that have ended remain.

@@ -19,6 +19,8 @@ actor RoomService {
         var subscribers: Set<SessionID> = []
         /// Whether the room stays when it is empty, because a backend has created it.
         var isPermanent: Bool
+        /// Whether the room is in the database, and its conversation with it.
+        var isStored = false
         /// The time since which the room has no members; nil while it has some.
         var emptySince: Instant?
         /// The presenter whose stream viewers of the channel's name receive, if it is available.
@@ -32,6 +34,11 @@ actor RoomService {
     private let directory: StreamDirectory
     private let limiter: RequestLimiter
     let records: Records
+    let writeQueue: DatabaseWriteQueue
+    /// Whether the conversations of stored rooms are in the database.
+    let storesConversations: Bool
+    /// The time at which old messages are deleted next.
+    private var nextExpiry: Instant?
     let logger: Logger
 
     var rooms: [String: Room] = [:]
@@ -54,10 +61,13 @@ actor RoomService {
     static let roomsPerSession = 32
     /// The time after which an empty room ends that no backend has created.
     static let emptyTime = TimeSpan.seconds(3_600)
+    /// The time between deletions of old messages.
+    private static let expiryInterval = TimeSpan.seconds(60)
 
+    /// Creates a service. `isPersistent` is whether the database is on the disk.
     init(
         _ configuration: RoomConfiguration, isLoopback: Bool, registry: SessionRegistry, directory: StreamDirectory,
-        limiter: RequestLimiter, records: Records, logger: Logger
+        limiter: RequestLimiter, records: Records, writeQueue: DatabaseWriteQueue, isPersistent: Bool, logger: Logger
     ) {
         self.configuration = configuration
         createsOnJoin = configuration.createsOnJoin ?? isLoopback
@@ -65,6 +75,8 @@ actor RoomService {
         self.directory = directory
         self.limiter = limiter
         self.records = records
+        self.writeQueue = writeQueue
+        storesConversations = isPersistent && configuration.conversationRetention != nil
         self.logger = logger
     }
 
@@ -76,15 +88,17 @@ actor RoomService {
         return alias.isEmpty ? nil : aliases[application]?[alias]
     }
 
-    /// Adds a room.
+    /// Adds a room. `stored` are the newest messages of its conversation if it is in the database.
     ///
     /// - Throws: ``RoomRefusal``.
-    func add(_ description: RoomDescription, isPermanent: Bool) throws(RoomRefusal) {
+    func add(
+        _ description: RoomDescription, isPermanent: Bool, stored: [RoomMessage]? = nil
+    ) throws(RoomRefusal) {
         guard rooms.count < configuration.maximumRooms else { throw .capacity }
         rooms[description.id] = Room(
             machine: RoomMachine(description, limits: configuration.limits),
-            conversation: RoomConversation(began: MonotonicClock.wallTime()), isPermanent: isPermanent,
-            emptySince: MonotonicClock.now())
+            conversation: RoomConversation(began: MonotonicClock.wallTime(), continuing: stored ?? []),
+            isPermanent: isPermanent, isStored: stored != nil, emptySince: MonotonicClock.now())
         aliases[description.application, default: [:]][description.alias] = description.id
         timed.insert(description.id)
         logger.info("room created", metadata: ["room": "\(description.id)"])
@@ -122,8 +136,12 @@ actor RoomService {
 
     // MARK: Time and connections
 
-    /// Removes members that did not reconnect in time, and ends empty rooms.
+    /// Removes members that did not reconnect in time and old messages, and ends empty rooms.
     func advance(to now: Instant) {
+        if storesConversations, let oldest = oldestMessage, nextExpiry.map({ $0 <= now }) ?? true {
+            nextExpiry = now + Self.expiryInterval
+            writeQueue.note(.roomMessagesExpired(before: oldest))
+        }
         for id in timed {
             guard let isPermanent = rooms[id]?.isPermanent else {
                 timed.remove(id)
@@ -218,16 +236,6 @@ actor RoomService {
                 streams: presenters.compactMap { $0.streams.first?.streamID }))
     }
 
-    /// Appends a message to a conversation, and sends it to the subscribers.
-    func append(_ text: String, by author: RoomMember, isBackend: Bool = false, in id: String) {
-        guard let description = rooms[id]?.machine.description,
-            let message = rooms[id]?.conversation.append(
-                text, by: author, isBackend: isBackend, at: MonotonicClock.wallTime())
-        else { return }
-        let event = SignalingEvent.roomConversation(ChatRoomConversationEvent(message, in: description))
-        for session in rooms[id]?.subscribers ?? [] { rooms[id]?.connections[session]?.append(event) }
-    }
-
     // MARK: Checks
 
     /// Counts a change of a session.
@@ -300,7 +308,7 @@ actor RoomService {
     }
 
     /// Checks that a request names the client's own session, or none.
-    private func checkSession(_ text: String, _ client: RoomClient) throws(RoomRefusal) {
+    func checkSession(_ text: String, _ client: RoomClient) throws(RoomRefusal) {
         guard text.isEmpty || text == client.session.description else { throw .unauthorized }
     }
 }
@@ -492,41 +500,6 @@ extension RoomService {
             broadcast(room.id)
             response.status = "ok"
             if rooms[room.id]?.isPermanent == true { try? await records.setRoom(RoomRecord(room)) }
-        } catch {
-            response.status = error.wire
-        }
-        return response
-    }
-
-    func send(_ message: ChatSendMessageToRoom, _ client: RoomClient) -> ChatSendMessageToRoomResponse {
-        var response = ChatSendMessageToRoomResponse()
-        do throws(RoomRefusal) {
-            let text = message.chatMessage.message
-            guard let author = rooms[message.roomID]?.machine.member(client.session) else { throw .notFound }
-            guard !text.isEmpty else { throw .badRequest }
-            guard text.utf8.count <= RoomMessage.maximumSize else { throw .rateLimited }
-            try takeMessage(client.session, in: message.roomID)
-            append(text, by: author, in: message.roomID)
-            response.status = "ok"
-        } catch {
-            response.status = error.wire
-        }
-        return response
-    }
-
-    /// Returns messages. If the client subscribes, later ones wait for `release()` of the connection.
-    func fetch(_ message: ChatFetchRoomConversation, _ client: RoomClient) -> ChatFetchRoomConversationResponse {
-        var response = ChatFetchRoomConversationResponse()
-        do throws(RoomRefusal) {
-            try checkSession(message.sessionID, client)
-            guard rooms[message.roomID]?.machine.member(client.session) != nil else { throw .notFound }
-            if message.options.contains(.subscribe) { rooms[message.roomID]?.subscribers.insert(client.session) }
-            let page = rooms[message.roomID]?.conversation.page(
-                after: message.afterMessageID.isEmpty ? nil : message.afterMessageID,
-                before: message.beforeMessageID.isEmpty ? nil : message.beforeMessageID, limit: Int(message.limit))
-            response.status = "ok"
-            response.chatMessages = page?.map { ChatChatMessage($0) } ?? []
-            client.connection.hold()
         } catch {
             response.status = error.wire
         }

@@ -252,6 +252,43 @@ import Testing
             conversation.page(after: nil, before: nil, limit: 100_000).count == RoomConversation.capacity)
     }
 
+    @Test("a page has messages that are in the database only") func earlier() {
+        let all = Self.conversation(RoomConversation.capacity).messages
+        var conversation = RoomConversation(
+            began: WallTime(millisecondsSinceEpoch: 1_700_000_001_000), continuing: all)
+        #expect(conversation.needsEarlier(after: nil, before: all[1].id, limit: 9) == nil)
+        _ = conversation.append("x", by: Self.author, at: WallTime(millisecondsSinceEpoch: 1_700_000_001_000))
+        #expect(conversation.messages.first == all[1])
+        #expect(conversation.needsEarlier(after: nil, before: nil, limit: 128) == nil)
+        #expect(conversation.needsEarlier(after: all[1].id, before: nil, limit: 9) == nil)
+        #expect(conversation.needsEarlier(after: nil, before: all[1].id, limit: 0) == nil)
+        #expect(conversation.needsEarlier(after: nil, before: all[4].id, limit: 4) == all[1].id)
+        #expect(conversation.needsEarlier(after: "", before: nil, limit: 4) == all[1].id)
+        #expect(conversation.needsEarlier(after: "", before: all[0].id, limit: 0) == all[0].id)
+        let newest = conversation.page(after: nil, before: all[4].id, limit: 4, earlier: [all[0]])
+        #expect(newest.map(\.text) == ["0", "1", "2", "3"])
+        // A message that was read twice is in the page once.
+        let oldest = conversation.page(after: "", before: nil, limit: 3, earlier: Array(all[0...1]))
+        #expect(oldest.map(\.text) == ["0", "1", "2"])
+    }
+
+    @Test("messages before a time are removed") func expiry() {
+        var conversation = Self.conversation(10)
+        conversation.discard(before: WallTime(millisecondsSinceEpoch: 1_700_000_000_007))
+        #expect(conversation.messages.map(\.text) == ["7", "8", "9"])
+        conversation.discard(before: WallTime(millisecondsSinceEpoch: 1_800_000_000_000))
+        #expect(conversation.page(after: nil, before: nil, limit: 9).isEmpty)
+    }
+
+    @Test("identifiers grow if the clock was set back since the last run") func clock() {
+        let stored = Self.conversation(3).messages
+        var conversation = RoomConversation(
+            began: WallTime(millisecondsSinceEpoch: 1_600_000_000_000), continuing: stored)
+        let message = conversation.append("x", by: Self.author, at: WallTime(millisecondsSinceEpoch: 1_600_000_000_000))
+        #expect(stored.allSatisfy { $0.id < message.id })
+        #expect(conversation.messages.count == 4)
+    }
+
     @Test("identifiers grow also after a restart") func restart() {
         var later = RoomConversation(began: WallTime(millisecondsSinceEpoch: 1_700_000_001_000))
         let message = later.append("x", by: Self.author, at: WallTime(millisecondsSinceEpoch: 1_700_000_001_000))

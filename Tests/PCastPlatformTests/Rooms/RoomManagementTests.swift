@@ -1,6 +1,8 @@
 import Foundation
 import PCastCore
+import PCastDatabase
 import PCastEdgeAuth
+import PCastIO
 import PCastPlatform
 import PCastSignaling
 import Testing
@@ -207,6 +209,74 @@ import Testing
                 #expect(list.rooms.map(\.roomId) == [kept])
                 #expect(list.rooms.first?.options == ["a", "b"])
             }
+        }
+    }
+
+    /// Runs a platform whose database is in a directory, with a client in its channel.
+    private func inChannel(
+        _ directory: String, keeping retention: Duration?,
+        _ body: @Sendable (ProtocolClient, _ id: String) async throws -> Void
+    ) async throws {
+        try await TestPlatform.runConfigured(
+            records: StorageConfiguration(directory: directory),
+            configure: { $0.rooms.conversationRetention = retention }
+        ) { platform in
+            #expect(try await platform.ask("PUT", "/pcast/channel", #"{"channel":{"alias":"demo"}}"#).status == 200)
+            try await ProtocolClient.run(platform) { client in
+                _ = try await client.authenticate()
+                try await body(client, try await client.join("demo").room.roomID)
+            }
+        }
+    }
+
+    @Test("a conversation exists after a restart for its time, and pages go beyond the messages in memory")
+    func conversation() async throws {
+        try await withTemporaryDirectory { directory in
+            let time = Duration.seconds(30 * 86_400)
+            try await inChannel(directory, keeping: time) { client, id async throws in
+                #expect(try await client.say("newest", in: id) == "ok")
+            }
+            let stored = 3 * 128
+            do {
+                // Sending as many would take longer than the rate permits.
+                let records = try Records.open(directory)
+                let room = try #require(try await records.rooms().first?.id)
+                #expect(try await records.roomMessages(of: room, limit: 9).map(\.text) == ["newest"])
+                let now = MonotonicClock.wallTime()
+                try await records.record(
+                    (0..<stored).map { number in
+                        RecordChange.roomMessage(
+                            RoomMessageRecord(
+                                room: room, id: "pcast|0000000000000001|\(String(format: "%010d", number))", time: now,
+                                session: nil, screenName: "Desk", role: 2, lastUpdate: 1, text: "\(number)"))
+                    })
+                records.release()
+            }
+            try await inChannel(directory, keeping: time) { client, id in
+                var texts: [String] = []
+                var bound = ""
+                while true {
+                    let page = try await client.fetch(id, before: bound, limit: 100).chatMessages
+                    texts = page.map(\.message) + texts
+                    guard page.count == 100, let first = page.first?.messageID else { break }
+                    bound = first
+                }
+                #expect(texts == (0..<stored).map { "\($0)" } + ["newest"])
+                let oldest = try await client.fetch(id, after: "pcast|", limit: 2).chatMessages
+                #expect(oldest.map(\.message) == ["0", "1"])
+                #expect(oldest.first?.from.screenName == "Desk")
+                let former = try #require(try await client.fetch(id, limit: 1).chatMessages.first)
+                #expect(try await client.say("later", in: id) == "ok")
+                let last = try #require(
+                    try await client.fetch(id, after: former.messageID, limit: 9).chatMessages.first)
+                #expect(last.message == "later")
+            }
+            // Without the setting, nothing is kept.
+            try await inChannel(directory, keeping: nil) { client, id async throws in
+                #expect(try await client.fetch(id, limit: 100).chatMessages.isEmpty)
+            }
+            let records = try Records.open(directory)
+            #expect(try await !records.hasRoomMessages())
         }
     }
 

@@ -246,7 +246,8 @@ let package = Package(
                 "PCastCore", "PCastJSON", "PCastTestSupport", "PCastRTP", "PCastWebRTC", "PCastSignaling",
                 "PCastHLS", "PCastPackaging", "PCastRTMP", "PCastSRT",
                 "PCastOverlay", "PCastTimeline", "PCastEdgeAuth", "PCastJWT", "PCastSFU", "PCastCluster", "PCastCodecs",
-                "PCastDevices", "PCastPlayback", "PCastPlatform", .product(name: "Crypto", package: "swift-crypto"),
+                "PCastDevices", "PCastPlayback", "PCastPlatform", "PCastWeb",
+                .product(name: "Crypto", package: "swift-crypto"),
             ],
             path: "Tests/PCastFuzzing", swiftSettings: settings),
 

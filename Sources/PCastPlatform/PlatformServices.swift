@@ -200,5 +200,7 @@ struct DrainService: Service {
         await components.directory.requestReconnects()
         await components.directory.endAll(reason: .maintenance)
         await components.workers.stop(reason: .maintenance)
+        // Their responses have no other end, and the servers wait for them.
+        components.names.eventLog.finish()
     }
 }

@@ -66,18 +66,21 @@ package struct HTTPDownload: Sendable {
     ///   - limit: The maximum size of the decoded content in bytes.
     ///   - timeout: The maximum time without new data.
     ///   - cookies: The cookies to send and to update; nil for none.
+    ///   - fields: Further fields of the request. After a redirection to another origin they are not sent.
     ///   - take: Receives the head with each piece of the content if the status is 2xx. Returns whether more data is
     ///     wanted.
     /// - Returns: The head of the final response.
     /// - Throws: ``Failure``.
     package static func get(
         _ uri: String, range: (offset: Int64, length: Int64?)? = nil, limit: Int64, timeout: Duration,
-        cookies: HTTPCookies? = nil, take: @escaping @Sendable (Head, [UInt8]) async -> Bool
+        cookies: HTTPCookies? = nil, fields: [(name: String, value: String)] = [],
+        take: @escaping @Sendable (Head, [UInt8]) async -> Bool
     ) async throws(Failure) -> Head {
         if uri.prefix(5).lowercased() == "data:" { return try await inline(uri, range, limit, take) }
         let address = WebURI.escaped(uri)
-        guard (try? WebAddress(Credentials(address).address)) != nil else { throw .invalidURI }
-        let exchange = Exchange(range: range, limit: limit, cookies: cookies, take: take)
+        guard let server = try? WebAddress(Credentials(address).address) else { throw .invalidURI }
+        let exchange = Exchange(
+            range: range, limit: limit, cookies: cookies, fields: fields, origin: server.origin, take: take)
         let activity = Activity()
         let result = await withTaskGroup(of: Result<Head, Failure>?.self) { group in
             group.addTask { await follow(address, exchange, activity) }
@@ -96,6 +99,9 @@ package struct HTTPDownload: Sendable {
         var range: (offset: Int64, length: Int64?)?
         var limit: Int64
         var cookies: HTTPCookies?
+        var fields: [(name: String, value: String)]
+        /// The server that receives the fields.
+        var origin: String
         var take: @Sendable (Head, [UInt8]) async -> Bool
     }
 
@@ -153,6 +159,9 @@ package struct HTTPDownload: Sendable {
         if let range {
             let end = range.length.map { String(range.offset + $0 - 1) } ?? ""
             request.headers.add(name: "Range", value: "bytes=\(range.offset)-\(end)")
+        }
+        if address.origin == exchange.origin {
+            for (name, value) in exchange.fields { request.headers.replaceOrAdd(name: name, value: value) }
         }
         if let field = credentials.field { request.headers.add(name: "Authorization", value: field) }
         if let field = exchange.cookies?.field(for: address) { request.headers.add(name: "Cookie", value: field) }

@@ -38,6 +38,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
     case playlist
     case segmentText
     case steering
+    case serverSentEvents
     case rtmp
     case rtmpMedia
     case amf0
@@ -94,6 +95,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
         case .playlist: try PlaylistTarget.run(bytes)
         case .segmentText: try SegmentTextTarget.run(bytes)
         case .steering: try SteeringTarget.run(bytes)
+        case .serverSentEvents: try ServerSentEventsTarget.run(bytes)
         case .rtmp: try RTMPTarget.run(bytes)
         case .rtmpMedia: try RTMPMediaTarget.run(bytes)
         case .amf0: try AMF0Target.run(bytes)
@@ -148,6 +150,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
         case .playlist: PlaylistTarget.corpus
         case .segmentText: SegmentTextTarget.corpus
         case .steering: SteeringTarget.corpus
+        case .serverSentEvents: ServerSentEventsTarget.corpus
         case .rtmp: RTMPTarget.corpus
         case .rtmpMedia: RTMPMediaTarget.corpus
         case .amf0: AMF0Target.corpus

@@ -6,7 +6,7 @@ import Testing
         arguments: [
             ("/whip", "POST"), ("/whep", "POST"), ("/whep/stream-x", "POST"), ("/whip/resource/x", "PATCH"),
             ("/whip/resource/x", "DELETE"), ("/whep/resource/x", "PATCH"), ("/whep/resource/x", "DELETE"),
-            ("/whep/resource/x/clock", "GET"),
+            ("/whep/resource/x/clock", "GET"), ("/pcast/names/events", "GET"),
         ])
     func preflightsNeedNoToken(path: String, method: String) async throws {
         try await TestPlatform.run(host: "0.0.0.0") { platform in

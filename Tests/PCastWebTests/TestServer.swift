@@ -6,7 +6,7 @@ import PCastWeb
 import Testing
 
 /// A web server on a free port. The test defines its WebSocket at `/ws`; `/hello` answers with a word, and `/moved`
-/// redirects to it.
+/// redirects to it. `/authorization` answers with that field, and `/moved-to/PORT` redirects to it at a port.
 struct TestServer: Sendable {
     let port: Int
 
@@ -24,6 +24,11 @@ struct TestServer: Sendable {
             "\(try await request.body.collect(upTo: 1024).readableBytes)"
         }
         router.get("/moved") { _, _ in Response(status: .found, headers: [.location: "/hello"]) }
+        router.get("/authorization") { request, _ in request.headers[.authorization] ?? "none" }
+        router.get("/moved-to/:port") { _, context in
+            let port = context.parameters.get("port") ?? ""
+            return Response(status: .found, headers: [.location: "http://127.0.0.1:\(port)/authorization"])
+        }
         router.post("/refused") { _, _ in Response(status: .forbidden) }
         router.get("/stream") { _, _ in
             Response(

@@ -49,14 +49,14 @@ extension Responses {
     }
 }
 
-/// Permits pages of other sites to use WHIP, WHEP and HLS (CORS). Their requests carry a token, so CORS gives no additional
-/// access. Phenix's Web SDK also asks for the endpoints and posts telemetry, without a token. Error responses have the
+/// Permits pages of other sites to use WHIP, WHEP, HLS and the events of names (CORS). Their requests carry a token, so CORS
+/// gives no additional access. Phenix's Web SDK also asks for the endpoints and posts telemetry, without a token. Error responses have the
 /// header fields too, because the page could not read them otherwise.
 struct CrossOriginMiddleware: RouterMiddleware {
     private static let routes =
         WebRTCHTTPController.Kind.allCases.map { "/\($0.rawValue)" } + [
-            "/pcast/endPoints", "/pcast/endPoint", TelemetryRoutes.path, VideoRoutes.folder,
-            RecordingRoutes.folder,
+            "/pcast/endPoints", "/pcast/endPoint", ManagementAPI.nameEventsPath, TelemetryRoutes.path,
+            VideoRoutes.folder, RecordingRoutes.folder,
         ]
 
     func handle(

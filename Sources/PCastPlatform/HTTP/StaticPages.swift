@@ -47,6 +47,7 @@ struct StaticPages: Sendable {
     private static let modules: [String: [UInt8]] = [
         "channels.mjs": PackageResources.channels_mjs, "client.mjs": PackageResources.client_mjs,
         "hls.mjs": PackageResources.hls_mjs, "hls-track.mjs": PackageResources.hls_track_mjs,
+        "named-streams.mjs": PackageResources.named_streams_mjs,
         "overlay.mjs": PackageResources.overlay_mjs, "playhead.mjs": PackageResources.playhead_mjs,
         "publisher.mjs": PackageResources.publisher_mjs, "rectangle.mjs": PackageResources.rectangle_mjs,
         "room-stream.mjs": PackageResources.room_stream_mjs, "rooms.mjs": PackageResources.rooms_mjs,

@@ -68,6 +68,8 @@ actor NamedStreamService {
     let authenticator: TokenAuthenticator
     /// The events for the host.
     let events: StreamEventHub
+    /// The events for clients with a role of the management API.
+    let eventLog = NameEventLog()
     /// The database of the declarations of the management API.
     let records: Records
     let logger: Logger
@@ -270,6 +272,7 @@ actor NamedStreamService {
             }
         }
         stop()
+        eventLog.finish()
     }
 
     /// Whether a decision may be needed within a few frames.
@@ -402,18 +405,18 @@ actor NamedStreamService {
         for request in entries[name]?.waiting.keys.sorted() ?? [] { resume(request, of: name, isOpen: true) }
     }
 
-    /// Reports an event of a name to the host and to webhooks.
+    /// Reports an event of a name to the host, to webhooks and to the readers of its application's events.
     private func report(
         _ event: NamedStreamEvent, _ name: String, stream: StreamID?, publisher: StreamID? = nil
     ) {
         logger.info("named stream", metadata: ["name": "\(name)", "event": "\(event)"])
         events.yield(.named(name, stream, event))
         guard let application = entries[name]?.application else { return }
-        directory.writeQueue.note(
-            .nameChanged(
-                NameEventRecord(
-                    application: application, name: name, stream: stream, kind: event.kind, reason: event.reason,
-                    publisher: publisher, time: MonotonicClock.wallTime())))
+        let record = NameEventRecord(
+            application: application, name: name, stream: stream, kind: event.kind, reason: event.reason,
+            publisher: publisher, time: MonotonicClock.wallTime())
+        directory.writeQueue.note(.nameChanged(record))
+        eventLog.append(record)
     }
 }
 

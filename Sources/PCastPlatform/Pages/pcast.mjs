@@ -17,17 +17,19 @@
 // @ts-check
 
 import { Client } from "./assets/client.mjs";
+import { NamedStreams } from "./assets/named-streams.mjs";
 import { Publisher } from "./assets/publisher.mjs";
 import { Viewer } from "./assets/viewer.mjs";
 
 /** @typedef {import("./assets/client.mjs").ConnectOptions} ConnectOptions */
+/** @typedef {import("./assets/named-streams.mjs").NamedStreamsOptions} NamedStreamsOptions */
 /** @typedef {import("./assets/publisher.mjs").PublishOptions} PublishOptions */
 /** @typedef {import("./assets/viewer.mjs").SubscribeOptions} SubscribeOptions */
 
 export { Overlay } from "./assets/overlay.mjs";
 export { PCastError, missingVideoCodecs } from "./assets/session.mjs";
 export { Timeline } from "./assets/timeline.mjs";
-export { Client, Publisher, Viewer };
+export { Client, NamedStreams, Publisher, Viewer };
 
 /**
  * Subscribes to a stream. The viewer reports by events, and tries again by itself; `viewer.ready()` waits for the first
@@ -50,3 +52,10 @@ export const publish = (options) => new Publisher(options);
  * @returns {Client}
  */
 export const connect = (options) => new Client(options);
+
+/**
+ * Receives the events of an application's declared streams, with a token that has the role `view`.
+ * @param {NamedStreamsOptions} options
+ * @returns {NamedStreams}
+ */
+export const namedStreams = (options) => new NamedStreams(options);

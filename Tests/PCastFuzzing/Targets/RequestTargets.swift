@@ -2,6 +2,7 @@ import PCastCore
 import PCastHLS
 import PCastPlatform
 import PCastPlayback
+import PCastWeb
 
 /// The text of an HTTP request outside of its body: the path of a playlist or file, and header fields. The first byte
 /// selects the kind. A line break divides several fields of one name.
@@ -92,4 +93,46 @@ enum SteeringTarget {
         #"{"VERSION":1,"TTL":86400.5,"PATHWAY-PRIORITY":["A"]}"#
             + "\0" + #"{"VERSION":1,"RELOAD-URI":"https://other.example/?a=b#c","PATHWAY-PRIORITY":["A b","B"]}"#,
     ].map { Array($0.utf8) }
+}
+
+/// The events that a platform sends to the SDK. The first byte is the size of the pieces in which they arrive.
+enum ServerSentEventsTarget {
+    private static let limit = 64
+
+    static func run(_ bytes: [UInt8]) throws(BrokenInvariant) -> Bool {
+        guard let size = bytes.first.map({ Int($0) + 1 }) else { return false }
+        let content = bytes.dropFirst()
+        let whole = events(content, piece: .max)
+        try check(whole == events(content, piece: size), "events that depend on the pieces")
+        for event in whole?.events ?? [] {
+            try check(!event.type.isEmpty, "an event without a type")
+            // An invalid byte becomes a character of three.
+            try check(event.type.utf8.count + event.data.utf8.count <= 3 * limit, "an event that is too large")
+        }
+        return whole?.events.isEmpty == false
+    }
+
+    private struct Outcome: Equatable {
+        var events: [ServerSentEvents.Event] = []
+        var lastID = ""
+    }
+
+    /// Returns the events; nil if one is too large.
+    private static func events(_ content: ArraySlice<UInt8>, piece: Int) -> Outcome? {
+        var parser = ServerSentEvents(limit: limit)
+        var outcome = Outcome()
+        var rest = content
+        while !rest.isEmpty {
+            guard let events = try? parser.parse(rest.prefix(piece)) else { return nil }
+            outcome.events += events
+            rest = rest.dropFirst(piece)
+        }
+        outcome.lastID = parser.lastID
+        return outcome
+    }
+
+    static let corpus: [[UInt8]] = [
+        [0] + Array("retry: 1000\nid: a-1\n\nid: a-2\nevent: ready\ndata: {}\n\n".utf8),
+        [6] + Array("event: a\r\ndata: 1\r\ndata\r\n\r\n: comment\rdata: 2\r\r".utf8),
+    ]
 }

@@ -16,6 +16,9 @@ struct ApplicationRequest {
     let query: [String: String]
     /// The `Host` field as received, such as `HOST:PORT`; nil if absent.
     let host: String?
+    /// The identifier of the last event that the client of an event stream knows (HTML Standard, section 9.2.4); nil if
+    /// absent. Pages send it as the query item `after`, because a header field would need the permission of a preflight.
+    let lastEventID: String?
     private let parameters: Parameters
     private let body: Data
 
@@ -104,6 +107,7 @@ struct ApplicationRequest {
             request.uri.queryParameters.map { (String($0.key), String($0.value)) },
             uniquingKeysWith: { first, _ in first })
         host = request.head.authority
+        lastEventID = HTTPField.Name("Last-Event-ID").flatMap { request.headers[$0] } ?? query["after"]
         parameters = context.parameters
         self.body = body
     }

@@ -1,4 +1,6 @@
+import HTTPTypes
 import Hummingbird
+import NIOCore
 import PCastCore
 
 /// The requests for declared streams.
@@ -88,6 +90,48 @@ extension ManagementAPI {
         default: throw .notFound
         }
         return ApplicationAnswer.done
+    }
+}
+
+/// The events of declared streams as server-sent events (HTML Standard, section 9.2).
+extension ManagementAPI {
+    static let nameEventsPath = "/pcast/names/events"
+    /// The time after which a response ends. The client reconnects, and its credentials are checked again.
+    private static let eventsTime = Duration.seconds(600)
+    /// The interval of comments that prevent proxies from closing the connection.
+    private static let heartbeat = Duration.seconds(15)
+
+    /// Returns the events of the application's declared streams from now on, or from the last one that the client knows.
+    ///
+    /// - Throws: ``ApplicationFailure``.
+    func followNames(_ request: ApplicationRequest) async throws(ApplicationFailure) -> Response {
+        guard let reader = names.eventLog.reader(of: request.application, after: request.lastEventID) else {
+            throw ApplicationFailure(
+                .serviceUnavailable, "capacity",
+                "The events have \(NameEventLog.maximumReaders) readers, which is the maximum: close one first.")
+        }
+        let log = names.eventLog
+        return Response(
+            status: .ok, headers: StreamEvents.headers,
+            body: ResponseBody { writer in
+                var reader = reader
+                let end = ContinuousClock.now + Self.eventsTime
+                let heartbeats = Task { [wake = reader.wake] in
+                    while (try? await Task.sleep(for: Self.heartbeat)) != nil { wake.yield() }
+                }
+                defer { heartbeats.cancel() }
+                let beginning = log.beginning(at: reader.position)
+                try await writer.write(ByteBuffer(string: beginning + log.read(&reader)))
+                for await _ in reader.wakes {
+                    let text = log.read(&reader)
+                    try await writer.write(ByteBuffer(string: text.isEmpty ? ":\n\n" : text))
+                    if ContinuousClock.now >= end { break }
+                }
+                // The platform may stop after its last events.
+                let rest = log.read(&reader)
+                if !rest.isEmpty { try await writer.write(ByteBuffer(string: rest)) }
+                try await writer.finish(nil)
+            })
     }
 }
 

@@ -42,6 +42,7 @@ struct ManagementAPI: Sendable {
         add(group, "stream/:stream/viewers", [.get: listViewers])
         add(group, "streams", [.get: list])
         add(group, "names", [.get: listNames])
+        add(group, "names/events", [.get: followNames], isForPages: true)
         add(group, "name/:name", [.get: inspectName, .put: setName, .delete: removeName])
         add(group, "name/:name/:operation", [.post: operateName])
         add(group, "channel", [.put: putChannel])
@@ -101,10 +102,10 @@ struct ManagementAPI: Sendable {
     }
 
     /// Adds the handlers of a path. GET needs the role `view` and other methods need `operate`, unless `roles` names
-    /// another one.
+    /// another one. A path for pages of other sites answers their preflights.
     private func add(
         _ group: RouterGroup<WebRequestContext>, _ path: RouterPath, _ handlers: [HTTPRequest.Method: Handler],
-        needing roles: [HTTPRequest.Method: AdministrationRole] = [:]
+        needing roles: [HTTPRequest.Method: AdministrationRole] = [:], isForPages: Bool = false
     ) {
         for (method, handler) in handlers {
             let role = roles[method] ?? (method == .get ? .view : .operate)
@@ -123,7 +124,10 @@ struct ManagementAPI: Sendable {
                 }
             }
         }
-        group.refuseOthers(path, than: Array(handlers.keys))
+        guard isForPages else { return group.refuseOthers(path, than: Array(handlers.keys)) }
+        let allowed = handlers.keys.map(\.rawValue).sorted().joined(separator: ", ") + ", HEAD, OPTIONS"
+        group.on(path, method: .options) { _, _ in CrossOriginMiddleware.preflight(allow: allowed, accept: nil) }
+        group.refuseOthers(path, than: Array(handlers.keys) + [.options])
     }
 
     /// Checks the role, and runs the handler. Requests that may change something are in the audit log.

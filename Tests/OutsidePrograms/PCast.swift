@@ -91,6 +91,15 @@ do {
     }
     recovered.stop()
 
+    // The events of declared streams, which a backend receives.
+    let credentials: ManagementCredentials = .application("my-application", secret: "my-secret")
+    for try await update: NamedStreamUpdate in try pcast.namedStreamUpdates(credentials) {
+        guard case .event(let event) = update else { continue }
+        let kind: NamedStreamNotification.Kind = event.kind
+        print(event.name, kind == .switched, event.streamID ?? publisher.streamID, event.time)
+        break
+    }
+
     // Media of the program itself.
     let own = ApplicationMedia(frameRate: 25, channels: 1)
     let silence = [Int16](repeating: 0, count: 480)

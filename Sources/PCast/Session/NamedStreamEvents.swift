@@ -12,10 +12,10 @@ public struct ManagementCredentials: Sendable {
     /// Returns the credentials of an application.
     ///
     /// - Parameters:
-    ///   - id: The application.
+    ///   - id: The identifier of the application.
     ///   - secret: Its secret, which must not leave the backend.
     /// - Returns: The credentials.
-    public static func application(_ id: ApplicationID, secret: String) -> ManagementCredentials {
+    public static func application(_ id: String, secret: String) -> ManagementCredentials {
         let field = "Basic " + Base64.encode(Array("\(id):\(secret)".utf8))
         return ManagementCredentials { field }
     }
@@ -73,8 +73,8 @@ public enum NamedStreamUpdate: Hashable, Sendable {
 extension PCast {
     /// Returns the events of the declared streams of an application from now on, which need no session.
     ///
-    ///     for try await case .event(let event) in try pcast.namedStreamUpdates(.application(id, secret: secret)) {
-    ///         print(event.name, event.kind)
+    ///     for try await update in try pcast.namedStreamUpdates(.application("my-application", secret: secret)) {
+    ///         if case .event(let event) = update { print(event.name, event.kind) }
     ///     }
     ///
     /// At most 256 updates wait for a slow reader. Later ones are dropped, and `missed` takes their place. A lost connection

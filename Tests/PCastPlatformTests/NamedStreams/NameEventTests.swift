@@ -210,7 +210,7 @@ struct NameEventTests {
         try await run { platform in
             let client = PCast(PCastOptions(uri: platform.uri))
             let updates = try client.namedStreamUpdates(
-                .application(TestPlatform.application.id, secret: TestPlatform.application.secret))
+                .application("\(TestPlatform.application.id)", secret: TestPlatform.application.secret))
             var iterator = updates.makeAsyncIterator()
             let first = try await iterator.next()
             #expect(first == .online)
@@ -231,7 +231,7 @@ struct NameEventTests {
         try await run { platform in
             let client = PCast(PCastOptions(uri: platform.uri))
             let updates = try client.namedStreamUpdates(
-                .application(TestPlatform.application.id, secret: "another"))
+                .application("\(TestPlatform.application.id)", secret: "another"))
             do {
                 for try await update in updates { Issue.record("an update: \(update)") }
                 Issue.record("no error")

@@ -48,8 +48,9 @@ extension EndToEnd {
                         "--config-file", configuration, "run", "\(platform.uri)/pcast/openapi.json", "--header",
                         "Authorization: \(Self.credentials)",
                         // On loopback timelines require no token. They have their own tests. Random limits and draining
-                        // reject later requests.
-                        "--exclude-path-regex", "^/(timeline/|pcast/limit/|pcast/drain)", "--checks", "all",
+                        // reject later requests. The response with the events of names has no end.
+                        "--exclude-path-regex", "^/(timeline/|pcast/limit/|pcast/drain|pcast/names/events)",
+                        "--checks", "all",
                         // The tool makes more attempts with wrong credentials than the limit allows, and expects 401
                         // for each.
                         "--exclude-checks", "ignored_auth", "--max-examples", examples, "--seed", "20261121",

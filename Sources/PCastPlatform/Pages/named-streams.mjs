@@ -55,7 +55,8 @@ export class EventParser {
       }
       if (line.startsWith(":")) continue;
       this.#size += line.length;
-      const [, name, value] = /^([^:]*):? ?(.*)$/s.exec(line) ?? [];
+      const colon = line.includes(":") ? line.indexOf(":") : line.length;
+      const [name, value] = [line.slice(0, colon), line.slice(colon + 1).replace(/^ /, "")];
       if (name === "event") this.#type = value;
       else if (name === "data") this.#data.push(value);
       else if (name === "id" && !value.includes("\0")) this.#id = value;

@@ -48,38 +48,9 @@ class Tasks(Story):
         run.figures["clicks"] = {}
 
     def click(self, selector):
-        """Clicks an element when it exists, and counts the click.
-
-        Parts of the page that are loaded later may move the element, so that the click misses it, which is repeated.
-        """
-        element = f"document.querySelector({json.dumps(selector)})"
-        deadline = time.monotonic() + 60
+        """Clicks an element, and counts the click."""
         self.clicks += 1
-        while True:
-            self.page.wait(
-                f"(() => {{ const e = {element}; return !!e && !e.disabled && e.checkVisibility(); }})()", 60, selector)
-            self.settle(selector)
-            self.page.evaluate(
-                f"window.pcastIsHit = false, {element}?.addEventListener('click', () => {{ window.pcastIsHit = true; }},"
-                " { once: true, capture: true })")
-            self.page.click(selector)
-            try:
-                if self.page.evaluate("window.pcastIsHit !== false"):
-                    return
-            except chromium.DocumentGone:  # a link was clicked
-                return
-            if time.monotonic() > deadline:
-                raise chromium.BrowserError(f"{selector} cannot be clicked")
-
-    def settle(self, selector):
-        """Waits until an element keeps its position."""
-        deadline = time.monotonic() + 60
-        place = self.page.center(selector)
-        while time.monotonic() < deadline:
-            self.page.rest(0.2)
-            before, place = place, self.page.center(selector)
-            if place == before:
-                return
+        super().click(selector)
 
     def write(self, text):
         """Replaces the content of the field that has the focus."""
@@ -178,9 +149,15 @@ class Tasks(Story):
         self.browser.command("Browser.setDownloadBehavior", behavior="allow", downloadPath=folder)
         self.click("#recordings li .download:enabled")
         deadline = time.monotonic() + 60
-        while not (found := [name for name in os.listdir(folder) if name.endswith(".mp4")]) and time.monotonic() < deadline:
+        while not (is_whole := self.has_recording(folder)) and time.monotonic() < deadline:
             self.page.rest(0.1)
-        self.run.check("the recording is a file", bool(found) and os.path.getsize(os.path.join(folder, found[0])) > 1000)
+        self.run.check("the recording is a file", is_whole)
+
+    @staticmethod
+    def has_recording(folder):
+        """Returns whether a folder has a recording. A download that goes on has another name."""
+        files = [os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".mp4")]
+        return any(os.path.getsize(file) > 1000 for file in files)
 
     def revoke_access(self):
         self.administer()

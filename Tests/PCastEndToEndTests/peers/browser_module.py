@@ -142,11 +142,14 @@ def check_overlay(run, page, producer, goal):
         page.wait(f"windows.{name}.overlayEvents.some(([type]) => type === 'ready')", PATIENCE, "the overlay page")
     shown = f"document.querySelector('#event-list button[data-id={goal}]')?.innerText"
     page.wait_inside(shown, PATIENCE, "the goal on the overlay page")
+    score = "document.querySelector('#score').innerText.replace(/\\s+/g, ' ')"
+    page.wait_inside(f"{score}.startsWith('BER 1 : 0 ZRH')", PATIENCE, "the score on the overlay page")
     run.figures["overlay"] = page.inside(
         "({ state: document.body.dataset.state, link: document.body.dataset.link, score: "
         "document.querySelector('#score').innerText.replace(/\\s+/g, ' '), clock: document.querySelector('#clock').innerText })")
     run.check("the overlay shows the score", run.figures["overlay"]["score"].startswith("BER 1 : 0 ZRH"))
     page.wait_inside("document.body.dataset.state === 'playing'", PATIENCE, "the overlay to follow the state")
+    page.wait_inside("Number(document.querySelector('#clock').dataset.timecode) > 0", PATIENCE, "a time on the overlay")
     before = page.inside("document.querySelector('#clock').dataset.timecode")
     page.wait_inside(f"Number(document.querySelector('#clock').dataset.timecode) > {before} + 500", PATIENCE,
                      "the overlay's clock")
@@ -170,9 +173,14 @@ def check_overlay(run, page, producer, goal):
 
 
 def check_place(run, page, when):
+    covers = "(({ overlay, frame }) => overlay.every((place, at) => Math.abs(place - frame[at]) <= 1))(rectangles('near'))"
+    try:
+        page.wait(covers, PATIENCE)
+        holds = True
+    except chromium.BrowserError:
+        holds = False
     where = page.evaluate("rectangles('near')")
-    apart = max(abs(one - other) for one, other in zip(where["overlay"], where["frame"]))
-    run.check(f"the overlay covers the frame {when}: {where}", apart <= 1)
+    run.check(f"the overlay covers the frame {when}: {where}", holds)
 
 
 def check_publishing(run, page):

@@ -21,6 +21,13 @@ import program
 
 DESK, TELEPHONE = (1280, 900), (390, 844)
 WORDS = "Too loud for the neighbours"
+AIM = """((selector) => {
+    [window.pcastAim, window.pcastIsHit] = [selector, false];
+    window.pcastAims ??= (document.addEventListener("click", ({ target }) => {
+        window.pcastIsHit ||= target.closest(window.pcastAim) !== null;
+    }, true), true);
+})"""
+"""A function that notes whether the next click hits an element, which the page may replace meanwhile."""
 
 
 class Backend(http.server.ThreadingHTTPServer):
@@ -131,6 +138,37 @@ class Story:
         except chromium.BrowserError as problem:
             self.run.check(f"{name} ({problem})", False)
 
+    def click(self, selector):
+        """Clicks an element when it exists, is visible and enabled, and keeps its position.
+
+        Parts of the page that are loaded later may move the element, so that the click misses it, which is repeated.
+        """
+        element = f"document.querySelector({json.dumps(selector)})"
+        deadline = time.monotonic() + 60
+        while True:
+            self.page.wait(
+                f"(() => {{ const e = {element}; return !!e && !e.disabled && e.checkVisibility(); }})()", 60, selector)
+            self.settle(selector)
+            self.page.evaluate(f"{AIM}({json.dumps(selector)})")
+            self.page.click(selector)
+            try:
+                if self.page.evaluate("window.pcastIsHit !== false"):
+                    return
+            except chromium.DocumentGone:  # a link was clicked
+                return
+            if time.monotonic() > deadline:
+                raise chromium.BrowserError(f"{selector} cannot be clicked")
+
+    def settle(self, selector):
+        """Waits until an element keeps its position."""
+        deadline = time.monotonic() + 60
+        place = self.page.center(selector)
+        while time.monotonic() < deadline:
+            self.page.rest(0.2)
+            before, place = place, self.page.center(selector)
+            if place == before:
+                return
+
     def card(self, stream):
         return f"document.querySelector('[data-stream=\"{stream}\"]')"
 
@@ -183,11 +221,16 @@ class Story:
         self.run.check("nothing is wider than a telephone", self.fits(page))
 
     def fits(self, page):
+        """Returns whether the page fits a telephone, when it has followed the size."""
         page.resize(*TELEPHONE, mobile=True)
         page.rest(0.3)
-        fits = page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-        page.resize(*DESK)
-        return fits
+        try:
+            page.wait("document.documentElement.scrollWidth <= innerWidth", 60)
+            return True
+        except chromium.BrowserError:
+            return False
+        finally:
+            page.resize(*DESK)
 
     def see_notifications(self, backend, publisher):
         self.expect(
@@ -203,24 +246,24 @@ class Story:
             ".some((e) => /gone: failed after 1 attempt: answered 410/.test(e.textContent))")
         self.keep("dashboard")
         backend.answers["/gone"] = 204
-        self.page.click('.segments [data-state="failed"]')
+        self.click('.segments [data-state="failed"]')
         self.page.wait("!!document.querySelector('#notifications .resend')", 60)
-        self.page.click("#resendall")
+        self.click("#resendall")
         self.expect("sent again, none is kept aside", "!document.getElementById('nonotifications').hidden")
         deadline = time.monotonic() + 60
         while ("/gone", "started", publisher.stream) not in backend.taken and time.monotonic() < deadline:
             self.page.rest(0.1)
         self.run.check("the backend gets what was sent again", ("/gone", "started", publisher.stream) in backend.taken)
-        self.page.click('.segments [data-state=""]')
+        self.click('.segments [data-state=""]')
 
     def hand_out(self, publisher):
         page = self.page
         origin = self.options.url
         self.browser.command(
             "Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"], origin=origin)
-        page.click(f'[data-stream="{publisher.stream}"] .link')
+        self.click(f'[data-stream="{publisher.stream}"] .link')
         page.evaluate("document.getElementById('lifetime').value = '600'")
-        page.click("#makelink")
+        self.click("#makelink")
         link = page.wait("document.getElementById('link').value", 60, "a link")
         self.run.check("the token is in the fragment alone", "#token=" in link and "token" not in link.split("#")[0])
         self.expect("it says until when it is good", "/valid until/.test(document.getElementById('linkstate').textContent)")
@@ -249,13 +292,13 @@ class Story:
 
     def end(self, publisher, watching):
         page = self.page
-        page.click(f'[data-stream="{publisher.stream}"] .end')
-        page.click("#enddialog input[value='']")
-        page.click("#endnow")
+        self.click(f'[data-stream="{publisher.stream}"] .end')
+        self.click("#enddialog input[value='']")
+        self.click("#endnow")
         self.expect("words of one's own must be said", "/Enter a reason/.test(document.getElementById('endfailure').innerText)")
         page.type("#endtext", WORDS)
         self.keep("end", whole=False)
-        page.click("#endnow")
+        self.click("#endnow")
         ended = publisher.event("ended")
         self.run.check("the publisher is told why", WORDS in (ended.get("reason"), ended.get("description")))
         self.run.figures["ended"] = ended
@@ -295,16 +338,16 @@ class Story:
         self.expect(
             "their ends are told",
             "[...document.querySelectorAll('#recordings .tone')].every((e) => e.textContent == 'complete')")
-        page.click("#recordings li .play")
+        self.click("#recordings li .play")
         self.expect("a recording plays", "document.getElementById('recording').currentTime > 0.5")
         self.keep("recording", whole=False)
         page.command("Page.bringToFront")  # the key is for the page in front
         page.press("Escape")
         self.expect("Escape closes the player", "!document.getElementById('recording').hasAttribute('src')")
         before = page.evaluate(f"{rows}.length")
-        page.click("#recordings li .delete")
+        self.click("#recordings li .delete")
         self.keep("recording-delete", whole=False)
-        page.click("#deletenow")
+        self.click("#deletenow")
         self.expect("a deleted recording leaves the list", f"{rows}.length == {before - 1}")
 
     def keys(self):
@@ -313,7 +356,7 @@ class Story:
         field = "document.querySelector('#keysettings input')?.value"
         self.expect("the stream keys are shown", "!document.getElementById('streamkeys').hidden")
         page.evaluate("document.getElementById('keyname').value = 'studio-1'")
-        page.click("#newkey button")
+        self.click("#newkey button")
         self.expect("a new key has settings for RTMP", f"{field}?.startsWith('rtmp://')")
         self.expect(
             "a new key has settings for SRT",
@@ -324,12 +367,12 @@ class Story:
         page.command("Page.bringToFront")
         page.press("Escape")
         self.expect("the page forgets the key", "!document.querySelector('#keysettings input')")
-        page.click("#keys .rotate")
-        page.click("#changekey")
+        self.click("#keys .rotate")
+        self.click("#changekey")
         self.expect("a rotated key is another one", f"{secret} && {secret} !== {json.dumps(first)}")
         page.press("Escape")
-        page.click("#keys .revoke")
-        page.click("#changekey")
+        self.click("#keys .revoke")
+        self.click("#changekey")
         self.expect("a revoked key leaves the list", "!document.querySelector('#keys li')")
 
     def lose(self):
@@ -352,14 +395,14 @@ class Story:
             "fetch('/dashboard/login', { method: 'DELETE', headers: { 'PCast-Dashboard': '1' } }).then((r) => r.status)")
         self.expect("a login that is over is told", "!document.getElementById('again')?.hidden")
         self.keep("dashboard-expired")
-        page.click("#again")
+        self.click("#again")
         self.expect("it leads to the login", "document.getElementById('expired')?.hidden === false")
         self.keep("login-expired")
         page.problems.clear()  # the console contains requests that were sent before and after the login was over
         self.enter(self.options.secret)
         self.expect("and back", "document.getElementById('none')?.hidden === false")
         self.keep("dashboard-empty")
-        page.click("#logout")
+        self.click("#logout")
         self.expect("who signs out is out", "!!document.getElementById('login')")
 
     def other_pages(self):

@@ -42,7 +42,7 @@ PREFERENCES = {
 """The preferences. None of them changes how Firefox gathers ICE candidates."""
 
 COMMAND_TIMEOUT = 60
-START_TIMEOUT = 90
+START_TIMEOUT = 120
 
 
 class Firefox:

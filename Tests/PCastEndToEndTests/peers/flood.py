@@ -34,7 +34,9 @@ class Flood:
         return now < self.end or not enough and now < self.end + 60
 
     async def connect(self):
-        reader, writer = await asyncio.open_connection(self.host, self.port, local_addr=(self.source, 0))
+        # The kernel repeats an unanswered request to connect for longer than the flood lasts.
+        reader, writer = await asyncio.wait_for(
+            asyncio.open_connection(self.host, self.port, local_addr=(self.source, 0)), 5)
         self.figures["connections"] += 1
         return reader, writer
 
@@ -43,6 +45,8 @@ class Flood:
         while self.goes_on:
             try:
                 reader, writer = await self.connect()
+            except asyncio.TimeoutError:
+                continue
             except OSError:
                 self.figures["refusedConnections"] += 1
                 await asyncio.sleep(0.05)

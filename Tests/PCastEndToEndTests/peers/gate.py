@@ -15,6 +15,7 @@ class Gate:
         self._lock = threading.Lock()
         self._connections = set()
         self._is_open = True
+        self._closures = 0
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
@@ -22,6 +23,7 @@ class Gate:
     def set_open(self, is_open):
         with self._lock:
             self._is_open = is_open
+            self._closures += not is_open
             connections = [] if is_open else list(self._connections)
         for connection in connections:
             self._close(connection)
@@ -30,7 +32,7 @@ class Gate:
         while True:
             near, _ = self._listener.accept()
             with self._lock:
-                is_open = self._is_open
+                is_open, closures = self._is_open, self._closures
             if not is_open:
                 near.close()
                 continue
@@ -40,7 +42,14 @@ class Gate:
                 near.close()
                 continue
             with self._lock:
-                self._connections |= {near, far}
+                # It may have been closed while this connection was made.
+                is_current = closures == self._closures
+                if is_current:
+                    self._connections |= {near, far}
+            if not is_current:
+                near.close()
+                far.close()
+                continue
             for source, sink in ((near, far), (far, near)):
                 threading.Thread(target=self._carry, args=(source, sink), daemon=True).start()
 

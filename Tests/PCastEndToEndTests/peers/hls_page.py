@@ -6,7 +6,7 @@ import time
 
 SETTLING = 3
 """The seconds after the start in which playback may stall, until the buffer has its usual size."""
-PATIENCE = 40
+PATIENCE = 60
 """The seconds in addition to --seconds in which playback may have stalls, which a busy machine causes."""
 TIMEOUT = 60
 RECONNECTION_TIMEOUT = 120

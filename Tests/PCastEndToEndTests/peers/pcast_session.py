@@ -30,7 +30,8 @@ class Session:
     async def open(cls, url):
         """Connects to the platform at an HTTP address."""
         address = url.replace("http", "ws", 1).rstrip("/") + "/ws"
-        async with websockets.connect(address, open_timeout=TIMEOUT) as socket:
+        # A program that waits for a page does not read the answers to its own pings meanwhile.
+        async with websockets.connect(address, open_timeout=TIMEOUT, ping_interval=None) as socket:
             session = cls(socket)
             try:
                 yield session

@@ -25,7 +25,7 @@ RECONNECTION_TIMEOUT = 120
 SETTLING = 3
 """The seconds after the start in which a player may still stall, until its buffer has its usual size."""
 
-PATIENCE = 40
+PATIENCE = 60
 """The seconds in addition to --seconds in which a player may have stalls, which a busy machine causes."""
 
 LONGEST_DELAY = 12

@@ -14,7 +14,7 @@ import chromium
 import hls_page
 import program
 
-TIMEOUT = 90
+TIMEOUT = 120
 
 RETURN_TIMEOUT = 240
 """The seconds in which hls.js returns to the best layer. It tries that at times only, because small parts do not measure a link."""

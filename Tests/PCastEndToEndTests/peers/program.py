@@ -13,7 +13,7 @@ import signal
 import sys
 import time
 
-GRACE = 150
+GRACE = 220
 """The seconds in addition to --seconds until the time limit: for the join, the start of a browser, and the end."""
 
 

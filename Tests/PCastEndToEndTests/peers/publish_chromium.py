@@ -19,6 +19,8 @@ def address(options):
 
 def measure(run, page, seconds):
     """Reads the statistics before and after `seconds`, and writes the difference."""
+    # The codec is known when a frame was sent.
+    page.await_frames("outbound", "framesSent", 1)
     before = page.evaluate("pcastStatistics()")
     page.rest(seconds)
     after = page.evaluate("pcastStatistics()")

@@ -198,11 +198,17 @@ class Scenario:
 
     def reauthenticate(self):
         """Checks the expiry of a token while its session has no connection."""
-        began = time.monotonic()
-        token = self.token("authenticate", seconds=3, apply_tag="user:three")
-        status, session = self.call("start", "three", self.uri, token)
+        for seconds in (3, 15, 45):
+            began = time.monotonic()
+            token = self.token("authenticate", seconds=seconds, apply_tag="user:three")
+            status, session = self.call("start", "three", self.uri, token)
+            if status == "ok":
+                break
+            # A busy machine used it after its expiry.
+            self.call("stop", "three", "")
+            self.call("step")
         self.expect("start three", status, "ok")
-        self.page.rest(max(0, 4 - (time.monotonic() - began)))
+        self.page.rest(max(0, seconds + 1 - (time.monotonic() - began)))
         self.call("breakSockets")
         self.noted("three", "status", "reconnect-failed")
         self.noted("three", "offlineCallback")

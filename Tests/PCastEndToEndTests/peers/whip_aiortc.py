@@ -103,6 +103,14 @@ async def say_nothing(run, options):
     await aiortc_peer.be_abandoned(run, connection, resource, options.seconds)
 
 
+async def has_sent(connection, seconds):
+    """Returns whether enough of both tracks was sent, and reports on both have come. A busy machine takes longer for it."""
+    sent = await aiortc_peer.statistics(connection, "outbound-rtp")
+    reported = await aiortc_peer.statistics(connection, "remote-inbound-rtp")
+    return all(
+        kind in sent and sent[kind].packetsSent > 20 * seconds and kind in reported for kind in ("video", "audio"))
+
+
 async def publish(run, options):
     if options.silent:
         return await say_nothing(run, options)
@@ -114,7 +122,8 @@ async def publish(run, options):
     async with aiortc_peer.negotiated(connection, resource) as seconds:
         run.figures.update(connectMilliseconds=round(seconds * 1000), streamID=resource.stream)
         deadline = time.monotonic() + options.seconds
-        while program.goes_on(options, deadline) and connection.connectionState == "connected":
+        while connection.connectionState == "connected" \
+                and (program.goes_on(options, deadline) or not await has_sent(connection, options.seconds)):
             await asyncio.sleep(0.1)
         run.figures.update(
             connectionState=connection.connectionState, codecs=aiortc_peer.codecs(connection),

@@ -28,6 +28,12 @@ PIPELINE = """
 """
 
 
+def has_sent(negotiation, seconds):
+    """Returns whether enough of both tracks was sent. A busy machine takes longer for it."""
+    sent = negotiation.statistics(gstreamer_peer.STATISTICS.OUTBOUND_RTP)
+    return all(sent.get(kind, {}).get("packets-sent", 0) > 20 * seconds for kind in ("video", "audio"))
+
+
 def publish(run, options):
     pipeline = gstreamer_peer.Gst.parse_launch(PIPELINE.format(video=VIDEO[options.codec]))
     resource = signalling.Resource(options.url, options.token)
@@ -37,7 +43,7 @@ def publish(run, options):
     with negotiation.session() as seconds:
         run.figures.update(
             connectMilliseconds=round(seconds * 1000), streamID=resource.stream, codec=options.codec)
-        negotiation.flow(options)
+        negotiation.flow(options, lambda: has_sent(negotiation, options.seconds))
         run.figures.update(connectionState=negotiation.state().value_nick, **negotiation.security())
         sent = negotiation.statistics(gstreamer_peer.STATISTICS.OUTBOUND_RTP)
         reported = negotiation.statistics(gstreamer_peer.STATISTICS.REMOTE_INBOUND_RTP)

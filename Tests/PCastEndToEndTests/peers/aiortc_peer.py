@@ -119,6 +119,8 @@ async def be_abandoned(run, connection, resource, seconds):
             await asyncio.sleep(0.05)
         run.figures.update(
             connectionState=connection.connectionState, abandonedSeconds=round(time.monotonic() - began, 2))
+        if connection.connectionState != "connected":
+            await asyncio.to_thread(resource.await_end)
     run.figures["deleteStatus"] = resource.deleted
     run.check("the platform has ended the connection", run.figures["connectionState"] != "connected")
     run.check("the resource is gone", resource.deleted != 200)

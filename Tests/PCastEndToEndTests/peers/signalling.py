@@ -1,5 +1,6 @@
 """A client of WHIP (RFC 9725) and WHEP with urllib, which posts an offer, reads the answer and deletes the resource."""
 
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -56,6 +57,14 @@ class Resource:
         self.etag = response.headers["ETag"]
         self.stream = response.headers["PCast-Stream-Id"]
         return response.read().decode()
+
+    def await_end(self):
+        """Waits until the endpoint has no session any more, without ending it. It may close the connection earlier."""
+        deadline = time.monotonic() + TIMEOUT
+        while time.monotonic() < deadline:
+            if self._request("GET", self.address, accepted=404).status == 404:
+                return
+            time.sleep(0.05)
 
     def delete(self):
         """Ends the session and returns the status, or None if there is no session."""

@@ -32,7 +32,7 @@ extension EndToEnd {
                         "--name", name, "--hook", "kill -HUP \(try #require(program.processID))", "--http-port",
                         String(try #require(uri.split(separator: ":").last)), "--tls-port", "\(tlsPort)",
                     ])
-                #expect(try await served.exitStatus() == 0, "\(served.report)")
+                #expect(try await served.exitStatus(within: .longestRun + .seconds(20)) == 0, "\(served.report)")
                 #expect(served.output.lines.values == ["served"])
                 _ = try await program.event("reloaded")
             }

@@ -18,7 +18,7 @@ extension EndToEnd {
                 let frame = workspace.path("picture.png")
                 let viewer = try workspace.start(
                     BuiltProgram.path("WatchExample"),
-                    [platform.uri, authentication, await platform.viewingToken(stream), stream, "2", frame])
+                    [platform.uri, authentication, await platform.viewingToken(stream), stream, "5", frame])
                 for program in [viewer, publisher] {
                     // It publishes until its viewer has finished.
                     if program === publisher { try await platform.end(stream) }
@@ -90,7 +90,7 @@ extension EndToEnd {
                 let publisher = try workspace.start(
                     script,
                     [network, BuiltProgram.path("PublishExample"), "http://127.0.0.1:8080"] + tokens
-                        + ["synthetic", "2"])
+                        + ["synthetic", "5"])
                 try await publisher.expectExitStatus(0)
                 let lines = publisher.output.lines.values
                 #expect(lines.contains { $0.contains(" frames, ") }, "\(publisher.report)")

@@ -5,20 +5,27 @@ extension EndToEnd {
     /// Short measurements of fan-out. Their results must be correct, however long they take.
     @Suite("Measurements of fan-out")
     struct FanOutTests {
-        /// Runs a measurement to its end. A missed target is not a failure here.
+        /// Runs a measurement to its end. A missed target is not a failure here. A measurement in which the load generator itself
+        /// has lost datagrams, as on a busy machine, says nothing about the platform, and is repeated.
         private static func result(of name: String, _ arguments: [String], in workspace: TestWorkspace) async throws
             -> JSON
         {
-            let program = try workspace.start(
-                BuiltProgram.path("pcast-bench"), [name, "--json"] + arguments)
-            let status = try await program.exitStatus(within: .longestRun + .seconds(20))
-            guard status <= 1, let result = program.events("result").first else {
-                throw EndToEndFailure("\(name) exited with \(status)\n\(program.report)")
+            var attempts = 3
+            while true {
+                let program = try workspace.start(
+                    BuiltProgram.path("pcast-bench"), [name, "--json"] + arguments)
+                let status = try await program.exitStatus(within: .longestRun + .seconds(20))
+                guard status <= 1, let result = program.events("result").first else {
+                    throw EndToEndFailure("\(name) exited with \(status)\n\(program.report)")
+                }
+                for line in program.output.lines.values {
+                    #expect(JSON(line: line) != nil, "a line is not a JSON object: \(line)")
+                }
+                attempts -= 1
+                let isVoid = program.events("row").contains { ($0["ownDrops"].number ?? 0) > 0 }
+                if !isVoid || attempts == 0 { return result }
+                print("\(name): the load generator has lost datagrams")
             }
-            for line in program.output.lines.values {
-                #expect(JSON(line: line) != nil, "a line is not a JSON object: \(line)")
-            }
-            return result
         }
 
         @Test("every viewer receives all packets in order, and all are authentic", .timeLimit(.minutes(5)))

@@ -91,7 +91,7 @@ extension EndToEnd {
                 for player in players { running.append((player, try await player.start(live, reconnection: size))) }
                 for (player, peer) in running where player.continues {
                     let isReady = await peer.program.output.lines.first(
-                        within: .seconds(Self.watching) + .timeout, where: { $0 == "ready for a reconnection" })
+                        within: .seconds(Self.watching) + .longestRun, where: { $0 == "ready for a reconnection" })
                     // A player that failed has ended, and its figures say why.
                     if isReady == nil { Issue.record("\(player.testDescription) is not ready\n\(peer.program.report)") }
                 }
@@ -229,7 +229,7 @@ extension RunningProgram {
 extension Peer {
     /// Waits for a line that the program prints.
     fileprivate func says(_ line: String) async throws {
-        guard await program.output.lines.first(within: .timeout, where: { $0 == line }) != nil else {
+        guard await program.output.lines.first(within: .longestRun, where: { $0 == line }) != nil else {
             throw EndToEndFailure("\(program.name) does not say “\(line)”\n\(program.report)")
         }
     }

@@ -65,7 +65,7 @@ extension EndToEnd {
             func awaitPlaylist() async throws {
                 try await platform.workspace.run(
                     "curl",
-                    ["-sSf", "--retry", "30", "--retry-delay", "1", "--retry-all-errors", "-o", "/dev/null", playlist])
+                    ["-sSf", "--retry", "90", "--retry-delay", "1", "--retry-all-errors", "-o", "/dev/null", playlist])
             }
 
             func end() async throws {
@@ -140,7 +140,8 @@ extension EndToEnd {
                 try await workspace.run(
                     "curl",
                     [
-                        "-sSf", "-o", file,
+                        // A busy machine may decode it too late for a response.
+                        "-sSf", "--retry", "30", "--retry-delay", "1", "-o", file,
                         live.playlist.replacingOccurrences(of: "index.m3u8", with: "thumbnail.jpg"),
                     ])
                 let image = Array(try Data(contentsOf: URL(fileURLWithPath: file)))

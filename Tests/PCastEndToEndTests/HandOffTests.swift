@@ -129,7 +129,9 @@ extension EndToEnd {
                 let stream = try #require(film.handOff.streamID)
                 let viewer = try film.workspace.pcast(
                     "subscribe", "--uri", film.platform.uri, "--token",
-                    try await film.platform.viewingToken("\(stream)"), "--record", name, "--for", "4s")
+                    try await film.platform.viewingToken("\(stream)"), "--record", name)
+                _ = try await viewer.event("stats") { ($0["framesRendered"].number ?? 0) >= 4 * Self.rate }
+                viewer.send(SIGINT)
                 try await viewer.expectExitStatus(0)
                 let recording = MediaFile(path: name, workspace: film.workspace)
                 #expect(try await recording.loudness() > -60)
@@ -141,11 +143,15 @@ extension EndToEnd {
         func control() async throws {
             try await HandedOffFilm.run { film in
                 let sights = film.device.screen.sights
-                film.player.pause()
-                let landed = try await film.player.seek(to: 2.0)
-                let isThere = film.shows(landed)
+                // Frames from before the pause are still displayed after it. None of them is near the target.
+                _ = await sights.first()
+                let last = try #require(sights.values.last)
+                let position = (Double(last.stamp.counter) - Double(film.first.stamp.counter)) / Self.rate
                 let before = sights.values.count
-                _ = await sights.first { sight in sights.values.count > before && isThere(sight) }
+                film.player.pause()
+                let landed = try await film.player.seek(to: position > 3 ? 2.0 : 5.0)
+                let isThere = film.shows(landed)
+                _ = await sights.first(after: before, where: isThere)
                 #expect(sights.values.last.map(isThere) == true, "\(landed)")
                 #expect(film.screen.isDark)
             }
@@ -237,8 +243,8 @@ extension EndToEnd {
                 let seconds = ThisMachine.isFull ? 120 : 4
                 let page = workspace.path("page.png")
                 let browser = try Peer(
-                    "watch_chromium.py", ["-", "--screenshot", page], in: nil, of: workspace, seconds: seconds,
-                    hears: true)
+                    "watch_chromium.py", ["-", "--screenshot", page, "--strip"], in: nil, of: workspace,
+                    seconds: seconds, hears: true)
                 try await browser.awaitReadiness()
                 let platform = try await URIPlatform.start(in: workspace)
                 let (screen, capture) = (StampScreen(), PlaybackCapture())

@@ -167,7 +167,7 @@ extension EndToEnd {
                 let viewer = try workspace.pcast("subscribe", "--uri", "whep\(address)/whep/far")
                 _ = try await viewer.event("firstFrame")
                 _ = try await viewer.event("dimensions") { $0["height"].number == 360 }
-                #expect(try await Self.name("far", of: platform).state == "live")
+                try await Self.waitFor("live", of: "far", platform)
                 viewer.send(SIGINT)
                 try await viewer.expectExitStatus(0)
                 publisher.send(SIGINT)

@@ -102,7 +102,8 @@ enum StampedRecording {
     /// The recordings that were made. Each is made once, because that takes as long as its duration.
     private static let made = Mutex<[Key: Data]>([:])
 
-    /// Records the synthetic sources for about a number of seconds. Tests that name the same file share the recording.
+    /// Records the synthetic sources until at least a number of seconds of frames were displayed, however long a busy
+    /// machine takes for them. Tests that name the same file share the recording.
     static func make(_ name: String, seconds: Int, in workspace: TestWorkspace) async throws -> MediaFile {
         let (path, key) = (workspace.path(name), Key(name: name, seconds: seconds))
         let file = MediaFile(path: path, workspace: workspace)
@@ -113,7 +114,11 @@ enum StampedRecording {
         let publisher = try workspace.pcast(
             "publish", "--listen", "127.0.0.1:0", "--video", "synthetic", "--audio", "synthetic", "--size", "640x360")
         _ = try await publisher.event("publishing")
-        let viewer = try workspace.pcast("subscribe", "--record", path, "--for", "\(seconds)s")
+        let viewer = try workspace.pcast("subscribe", "--record", path)
+        _ = try await viewer.event("stats", within: .seconds(seconds) + .timeout) { event in
+            (event["framesRendered"].number ?? 0) >= Double(seconds * 30)
+        }
+        viewer.send(SIGINT)
         try await viewer.expectExitStatus(0)
         try await publisher.end()
         let bytes = try Data(contentsOf: URL(fileURLWithPath: path))

@@ -11,7 +11,7 @@ final class Browser: Sendable {
     /// Starts the browser, and returns when it accepts commands.
     static func start(in workspace: TestWorkspace) async throws -> Browser {
         let program = try workspace.start("\(BuiltProgram.peers)/chromium_hand.py", [], hears: true)
-        guard await program.output.lines.first(where: { $0 == "ready" }) != nil else {
+        guard await program.output.lines.first(within: .startOfBrowser, where: { $0 == "ready" }) != nil else {
             throw EndToEndFailure("the browser is not ready\n\(program.report)")
         }
         return Browser(program)
@@ -29,7 +29,7 @@ final class Browser: Sendable {
         (order["id"], order["do"]) = (id, what)
         let data = try JSONSerialization.data(withJSONObject: order)
         try program.notify(String(decoding: data, as: UTF8.self))
-        let answer = try await program.event("answer") { $0["id"].number == Double(id) }
+        let answer = try await program.event("answer", within: .command) { $0["id"].number == Double(id) }
         if let error = answer["error"].text { throw EndToEndFailure("\(what) \(fields): \(error)") }
         return answer["value"]
     }
@@ -64,7 +64,7 @@ final class Browser: Sendable {
     /// Waits until an expression is true.
     @discardableResult
     func wait(for expression: String, at page: String = "main") async throws -> JSON {
-        try await order("wait", ["page": page, "expression": expression, "seconds": 60])
+        try await order("wait", ["page": page, "expression": expression, "seconds": 90])
     }
 
     /// Returns the text of an element.
@@ -88,6 +88,14 @@ final class Browser: Sendable {
     func put(_ body: String, to url: String, token: String) async throws -> Int {
         Int(try await order("put", ["url": url, "body": body, "token": token]).number ?? 0)
     }
+}
+
+extension Duration {
+    /// The timeout for the start of a browser, which is above that of `chromium.py`.
+    fileprivate static let startOfBrowser = Duration.seconds(150)
+
+    /// The timeout for a command, which is above those of the program that performs it.
+    fileprivate static let command = Duration.seconds(240)
 }
 
 extension String {

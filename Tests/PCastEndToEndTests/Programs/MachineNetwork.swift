@@ -81,7 +81,7 @@ struct Peer: Sendable {
     private let limit: Duration
 
     /// The value is slightly above `GRACE` of `program.py`, so that the program itself can report a timeout.
-    private static let grace = 170
+    private static let grace = 240
 
     /// Starts a peer in a network namespace; nil for that of this machine. `hears` is whether it reads standard input.
     init(
@@ -99,8 +99,8 @@ struct Peer: Sendable {
         }
     }
 
-    /// Waits until it accepts commands.
-    func awaitReadiness(within limit: Duration = .timeout) async throws {
+    /// Waits until it accepts commands. The start of a browser alone may take two minutes on a busy machine.
+    func awaitReadiness(within limit: Duration = .seconds(150)) async throws {
         guard await program.output.lines.first(within: limit, where: { $0 == "ready" }) != nil else {
             throw EndToEndFailure("\(program.name) is not ready\n\(program.report)")
         }

@@ -97,7 +97,7 @@ struct OutsideCompiler {
             compiler,
             ["-typecheck", "-module-name", "OutsideProgram", "-warnings-as-errors"] + language.arguments + arguments
                 + [file])
-        let status = try await program.exitStatus()
+        let status = try await program.exitStatus(within: .longestRun + .seconds(20))
         let messages = (program.output.lines.values + program.messages.lines.values).joined(separator: "\n")
         return status == 0 ? messages : "the compiler exited with \(status)\n\(messages)"
     }

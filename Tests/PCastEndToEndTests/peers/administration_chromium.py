@@ -155,7 +155,7 @@ class Tasks(Story):
 
     @staticmethod
     def has_recording(folder):
-        """Returns whether a folder has a recording. A download that goes on has another name."""
+        """Returns whether a folder has a recording. A download that continues has another name."""
         files = [os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".mp4")]
         return any(os.path.getsize(file) > 1000 for file in files)
 

@@ -44,7 +44,7 @@ def series(address, expression):
         query = urllib.parse.urlencode({"query": expression})
         with urllib.request.urlopen(f"http://{address}/api/v1/query?{query}", timeout=10) as response:
             return len(json.load(response)["data"]["result"])
-    except OSError:
+    except (OSError, ValueError):  # another program may have the port
         return 0
 
 

@@ -151,7 +151,7 @@ def rounds(run, options):
     while b"pcast_streams_reconnecting 0\n" not in platform.request("GET", "/metrics").read():
         time.sleep(0.1)
     # After that, the ends are stored, and then the notifications are sent.
-    patience = time.monotonic() + 60
+    patience = time.monotonic() + 120
     while unended(receiver.received, told) and time.monotonic() < patience:
         time.sleep(0.1)
     place = "/pcast/application/studio/notifications?state=pending&length=1"

@@ -69,6 +69,14 @@ def stop(processes):
         process.wait()
 
 
+def served(port):
+    """Returns the certificate of a TLS port; None while no handshake succeeds."""
+    try:
+        return ssl.PEM_cert_to_DER_cert(ssl.get_server_certificate(("127.0.0.1", port)))
+    except OSError:
+        return None
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pebble", required=True, help="folder of pebble")
@@ -91,7 +99,7 @@ def main():
     chain = os.path.join(options.folder, "config-dir", "live", options.name, "fullchain.pem")
     with open(chain, encoding="ascii") as file:
         issued = ssl.PEM_cert_to_DER_cert(file.read().split("-----END CERTIFICATE-----")[0] + "-----END CERTIFICATE-----")
-    while ssl.PEM_cert_to_DER_cert(ssl.get_server_certificate(("127.0.0.1", options.tls_port))) != issued:
+    while served(options.tls_port) != issued:
         time.sleep(0.1)
     print("served", flush=True)
 

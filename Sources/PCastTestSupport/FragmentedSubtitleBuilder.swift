@@ -45,17 +45,27 @@ package enum FragmentedSubtitleBuilder {
 
     /// Returns a fragment. The data of the samples are behind it.
     package static func fragment(_ samples: [Sample], at time: Int, id: Int = 2) -> [UInt8] {
-        let data = samples.flatMap(\.bytes)
-        func movie(_ offset: Int) -> [UInt8] {
-            let run = samples.flatMap { number(Int($0.duration)) + number($0.bytes.count) }
+        fragment(runs: [samples], at: time, id: id)
+    }
+
+    /// Returns a fragment with several runs. The data of each run are in a box of their own behind it.
+    package static func fragment(runs: [[Sample]], at time: Int, id: Int = 2) -> [UInt8] {
+        let data = runs.map { box("mdat", $0.flatMap(\.bytes)) }
+        func movie(size: Int) -> [UInt8] {
+            var position = size
+            var boxes: [UInt8] = []
+            for (samples, data) in zip(runs, data) {
+                let run = samples.flatMap { number(Int($0.duration)) + number($0.bytes.count) }
+                boxes += box("trun", number(0x301), number(samples.count), number(position + 8), run)
+                position += data.count
+            }
             return box(
                 "moof", box("mfhd", number(0), number(1)),
                 box(
                     "traf", box("tfhd", number(0x020000), number(id)),
-                    box("tfdt", number(0x0100_0000), number(time, 8)),
-                    box("trun", number(0x301), number(samples.count), number(offset), run)))
+                    box("tfdt", number(0x0100_0000), number(time, 8)), boxes))
         }
-        return movie(movie(0).count + 8) + box("mdat", data)
+        return movie(size: movie(size: 0).count) + data.flatMap(\.self)
     }
 
     /// Returns a cue of WebVTT (ISO/IEC 14496-30, section 6.6).

@@ -95,6 +95,34 @@ struct FragmentedSubtitlesTests {
         #expect(loaded.map(\.text) == ["0"])
     }
 
+    @Test("subtitles whose data is in several boxes behind their fragment are read once, when all of it has arrived")
+    func divided() throws {
+        let track = try #require(FragmentedSubtitles(initialization: FragmentedSubtitleBuilder.initialization("wvtt")))
+        func samples(_ texts: String...) -> [FragmentedSubtitleBuilder.Sample] {
+            texts.map { .init(duration: 100, bytes: FragmentedSubtitleBuilder.cue($0)) }
+        }
+        let first = FragmentedSubtitleBuilder.fragment(runs: [samples("a", "b"), samples("c"), samples("d")], at: 0)
+        let segment = first + FragmentedSubtitleBuilder.fragment(samples("e"), at: 400)
+        var position = 0
+        var texts: [String] = []
+        for count in 0...segment.count {
+            let before = position
+            texts += track.cues(in: Array(segment.prefix(count)), after: &position, isComplete: false).map(\.text)
+            let expected = count < first.count ? 0 : count < segment.count ? 4 : 5
+            #expect(texts == Array(["a", "b", "c", "d", "e"].prefix(expected)), "\(count) of \(segment.count) bytes")
+            #expect(position == before || position == count)
+        }
+        // Of data that does not arrive, the rest is read at the end of the segment, or with the next fragment.
+        let whole = track.cues(in: Array(first.dropLast(4)))
+        #expect(whole.map(\.text) == ["a", "b", "c"])
+        let missing = Array(first.dropLast(FragmentedSubtitleBuilder.box("mdat", samples("d")[0].bytes).count))
+        position = 0
+        let early = track.cues(in: missing, after: &position, isComplete: false)
+        #expect(early == [] && position == 0)
+        let late = track.cues(in: missing, after: &position, isComplete: true)
+        #expect(late.map(\.text) == ["a", "b", "c"] && position == missing.count)
+    }
+
     @Test("a document of timed text is shown within the time of its sample, with the times of the track")
     func timedText() throws {
         let track = try #require(

@@ -108,12 +108,19 @@ package struct FragmentedSubtitles: Sendable {
         let start = min(max(position, 0), segment.count)
         var end = segment.count
         if !isComplete {
-            // The data of a fragment is in the box behind it. A box without a size ends with the segment.
-            let last = ISOBox.all(in: segment[start...]).last { box in
+            // The data of a fragment is in the boxes behind it. A box without a size ends with the segment.
+            let boxes = ISOBox.all(in: segment[start...])
+            let last = boxes.last { box in
                 box.isOf("mdat") && segment[box.start..<box.start + 4].contains { $0 != 0 }
             }
             guard let last else { return [] }
             end = last.end
+            // The data of the last fragment may continue in another box, which has not arrived.
+            if let fragment = boxes.last(where: { $0.isOf("moof") }), fragment.start < end,
+                !hasArrived(fragment, of: segment)
+            {
+                end = fragment.start
+            }
         }
         position = end
         return cues(in: segment[start..<end], of: segment)
@@ -165,10 +172,22 @@ package struct FragmentedSubtitles: Sendable {
         return samples
     }
 
+    /// Returns whether the data of all samples in a fragment is present, in a segment that is still loaded.
+    private func hasArrived(_ fragment: ISOBox, of segment: [UInt8]) -> Bool {
+        var samples: [Sample] = []
+        var limits = SampleLimits(samples: Self.limit, bytes: segment.count - fragment.start)
+        for track in ISOBox.all(in: fragment.contents) where track.isOf("traf") {
+            read(track.contents, from: fragment.start, of: segment, &limits, into: &samples)
+        }
+        return limits.dataEnd <= segment.count
+    }
+
     /// The samples, and the bytes of samples, that may still be read.
     private struct SampleLimits {
         var samples: Int
         var bytes: Int
+        /// The index behind the data of all samples that were read, whether it is present or not.
+        var dataEnd = 0
     }
 
     /// Reads the samples of a track fragment. `start` is the index of the movie fragment, to which the offsets of data
@@ -205,6 +224,7 @@ package struct FragmentedSubtitles: Sendable {
                     let length = flags & 0x200 == 0 ? size : fields.number(4)
                 else { return }
                 if flags & 0x400 != 0 { fields.skip(4) }
+                limits.dataEnd = max(limits.dataEnd, next + Int(length))
                 let shift = flags & 0x800 == 0 ? 0 : fields.number(4) ?? 0
                 let shown = time &+ UInt64(bitPattern: Int64(Int32(truncatingIfNeeded: shift)))
                 if next >= 0, next <= segment.count, Int(length) <= segment.count - next,

@@ -246,7 +246,7 @@ let package = Package(
                 "PCastCore", "PCastJSON", "PCastTestSupport", "PCastRTP", "PCastWebRTC", "PCastSignaling",
                 "PCastHLS", "PCastPackaging", "PCastRTMP", "PCastSRT",
                 "PCastOverlay", "PCastTimeline", "PCastEdgeAuth", "PCastJWT", "PCastSFU", "PCastCluster", "PCastCodecs",
-                "PCastDevices", "PCastPlayback", "PCastPlatform", "PCastWeb",
+                "PCastDevices", "PCastPlayback", "PCastPlatform", "PCast", "PCastDatabase", "PCastIO", "PCastWeb",
                 .product(name: "Crypto", package: "swift-crypto"),
             ],
             path: "Tests/PCastFuzzing", swiftSettings: settings),

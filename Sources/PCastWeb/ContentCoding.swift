@@ -1,12 +1,14 @@
 import CZlib
 
 /// A streaming decoder of an HTTP content coding (RFC 9110, section 8.4.1). It must be used by one task at a time.
-final class ContentCoding: @unchecked Sendable {  // used by one task at a time
+package final class ContentCoding: @unchecked Sendable {  // used by one task at a time
     private let stream: UnsafeMutablePointer<z_stream>
     private let isDeflate: Bool
     private var hasBegun = false
     /// Whether the coded data has ended. Data after it is padding, or another gzip member.
     private var isAtEnd = false
+    /// Whether padding has begun. The rest of the content belongs to it, however it is divided.
+    private var hasPadding = false
 
     /// The value of `Accept-Encoding` with all supported codings.
     static let accepted = "gzip, deflate"
@@ -16,7 +18,7 @@ final class ContentCoding: @unchecked Sendable {  // used by one task at a time
     private static let pieceSize = 64 << 10
 
     /// Creates a decoder from the value of `Content-Encoding`; nil if the coding is not supported.
-    init?(_ name: String) {
+    package init?(_ name: String) {
         guard ["gzip", "x-gzip", "deflate"].contains(name) else { return nil }
         isDeflate = name == "deflate"
         stream = .allocate(capacity: 1)
@@ -30,14 +32,16 @@ final class ContentCoding: @unchecked Sendable {  // used by one task at a time
 
     /// Decodes received bytes and passes the result on in pieces, because a few coded bytes may decode to many. `take`
     /// returns false if no more data is wanted. Returns false if the data is invalid.
-    func decode(_ bytes: [UInt8], take: ([UInt8]) async -> Bool) async -> Bool {
+    package func decode(_ bytes: [UInt8], take: ([UInt8]) async -> Bool) async -> Bool {
         guard !bytes.isEmpty, begin(with: bytes[0]) else { return bytes.isEmpty }
         var offset = 0
         var piece = [UInt8](repeating: 0, count: Self.pieceSize)
         while true {
             if isAtEnd {
+                guard offset < bytes.count else { return true }
                 // Several gzip members may follow one another (RFC 1952, section 2.2).
-                guard !isDeflate, offset < bytes.count, bytes[offset] == 0x1F, inflateReset(stream) == Z_OK else {
+                guard !hasPadding, !isDeflate, bytes[offset] == 0x1F, inflateReset(stream) == Z_OK else {
+                    hasPadding = true
                     return true
                 }
                 isAtEnd = false

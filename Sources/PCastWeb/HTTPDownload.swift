@@ -207,7 +207,7 @@ package struct HTTPDownload: Sendable {
         var head = Head(
             status: Int(response.status.code), uri: uri,
             length: codings.isEmpty ? response.headers.first(name: "Content-Length").flatMap { Int64($0) } : nil,
-            retryAfter: response.headers.first(name: "Retry-After").flatMap { Int($0) })
+            retryAfter: response.headers.first(name: "Retry-After").flatMap { HTTPResult.delay(ofRetryAfter: $0) })
         head.contentType = response.headers.first(name: "Content-Type")?.prefix { $0 != ";" }.lowercased()
             .trimmingCharacters(in: .whitespaces)
         guard (200..<300).contains(head.status) else { return .success(head) }

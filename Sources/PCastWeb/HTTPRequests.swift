@@ -26,6 +26,13 @@ package struct HTTPResult: Sendable {
 
     /// The URI that responded, if a redirection was followed; nil otherwise. A relative ``location`` refers to it.
     package var redirectedURI: String?
+
+    /// Returns the delay that a value of `Retry-After` states in seconds, at most a year; nil for a date or another text
+    /// (RFC 9110, section 10.2.3).
+    package static func delay(ofRetryAfter value: String) -> Int? {
+        guard !value.isEmpty, value.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+        return min(Int(value) ?? .max, 365 * 86_400)
+    }
 }
 
 /// Functions that send single HTTP requests.
@@ -136,7 +143,7 @@ package enum HTTPRequests {
             throw WebError(reaching: uri, failedWith: error)
         }
         let status = Int(response.status.code)
-        let retryAfter = response.headers.first(name: "Retry-After").flatMap(Int.init)
+        let retryAfter = response.headers.first(name: "Retry-After").flatMap { HTTPResult.delay(ofRetryAfter: $0) }
         guard readsBody else { return HTTPResult(status: status, body: [], retryAfter: retryAfter) }
         do {
             let bytes = try await response.body.collect(upTo: maximumAnswerSize)

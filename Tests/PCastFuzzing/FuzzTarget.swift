@@ -54,6 +54,15 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
     case relayMedia
     case callMedia
     case pipeWirePod
+    case cookies
+    case contentCoding
+    case s3Response
+    case webAddress
+    case roomEvent
+    case sampleDecryption
+    case rtspReply
+    case streamFraming
+    case processMessage
 
     /// Runs the target on an input.
     ///
@@ -111,6 +120,15 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
         case .relayMedia: try RelayMediaTarget.run(bytes)
         case .callMedia: try CallMediaTarget.run(bytes)
         case .pipeWirePod: try PipeWirePodTarget.run(bytes)
+        case .cookies: try CookieTarget.run(bytes)
+        case .contentCoding: try await ContentCodingTarget.run(bytes)
+        case .s3Response: try S3ResponseTarget.run(bytes)
+        case .webAddress: try WebAddressTarget.run(bytes)
+        case .roomEvent: try RoomEventTarget.run(bytes)
+        case .sampleDecryption: try SampleDecryptionTarget.run(bytes)
+        case .rtspReply: try RTSPReplyTarget.run(bytes)
+        case .streamFraming: try StreamFramingTarget.run(bytes)
+        case .processMessage: try ProcessMessageTarget.run(bytes)
         }
     }
 
@@ -166,6 +184,15 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
         case .relayMedia: RelayMediaTarget.corpus
         case .callMedia: CallMediaTarget.corpus
         case .pipeWirePod: PipeWirePodTarget.corpus
+        case .cookies: CookieTarget.corpus
+        case .contentCoding: ContentCodingTarget.corpus
+        case .s3Response: S3ResponseTarget.corpus
+        case .webAddress: WebAddressTarget.corpus
+        case .roomEvent: RoomEventTarget.corpus
+        case .sampleDecryption: SampleDecryptionTarget.corpus
+        case .rtspReply: RTSPReplyTarget.corpus
+        case .streamFraming: StreamFramingTarget.corpus
+        case .processMessage: ProcessMessageTarget.corpus
         }
     }
 }

@@ -42,6 +42,16 @@ import Testing
         #expect(try #require(GzipEncoder.encode(Array(playlist.utf8))).count * 4 < playlist.utf8.count)
     }
 
+    @Test("padding behind the content is ignored, and another member is decoded, in any pieces", arguments: 1...9)
+    func padding(_ size: Int) async throws {
+        let member = try #require(GzipEncoder.encode(Array(Self.text.utf8)))
+        let (isFine, plain) = try await Self.decode(member + member, "gzip", pieces: size)
+        #expect(isFine && String(decoding: plain, as: UTF8.self) == Self.text + Self.text)
+        // In some of these pieces, the padding begins like a member.
+        let (isPadded, once) = try await Self.decode(member + [0, 0, 0x1F, 0, 0x1F, 0x1F, 1], "gzip", pieces: size)
+        #expect(isPadded && String(decoding: once, as: UTF8.self) == Self.text)
+    }
+
     @Test("invalid content is rejected, and unknown codings are nil")
     func broken() async throws {
         #expect(!(try await Self.decode(Array("no gzip at all".utf8), "gzip", pieces: 4)).isFine)

@@ -105,9 +105,19 @@ struct S3Tests {
             ("<ETag>&quot;d41d&quot;</ETag>", "ETag", "\"d41d\""), ("<ETag>a\nb</ETag>", "ETag", "ab"),
             ("<Code></Code>", "Code", ""), ("<Code>NoSuchKey", "Code", nil), ("</Code><Code>", "Code", nil),
             ("<Code><b>x</b></Code>", "Code", nil), ("", "Code", nil),
+            ("<Code>\u{301}a<\u{301}</Code>", "Code", nil),
+            ("<Code>\u{301}&lt;\u{301}</Code>", "Code", "\u{301}<\u{301}"),
         ] as [(String, String, String?)])
     func responses(text: String, element: String, content: String?) {
         #expect(S3Text.content(of: element, in: Array(text.utf8)) == content)
+    }
+
+    @Test("a text that is sent has no elements, and is read back")
+    func escaping() {
+        let text = "a<\u{301}b>&amp;&\u{301}\""
+        let escaped = S3Text.escaped(text)
+        #expect(!escaped.utf8.contains(UInt8(ascii: "<")) && !escaped.utf8.contains(UInt8(ascii: ">")))
+        #expect(S3Text.content(of: "ETag", in: Array("<ETag>\(escaped)</ETag>".utf8)) == text)
     }
 
     @Test("damaged responses are read without a failure")

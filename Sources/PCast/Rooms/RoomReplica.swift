@@ -1,28 +1,30 @@
 import PCastCore
-import PCastSignaling
+package import PCastSignaling
 
 /// The state of a room at a client. It is a state machine without I/O, which follows the responses and events of the
 /// platform.
-struct RoomReplica: Sendable {
-    private(set) var info: RoomInfo
+package struct RoomReplica: Sendable {
+    /// The description of the room.
+    package private(set) var info: RoomInfo
     /// The members outside the audience, in the order in which they appeared.
-    private(set) var members: [RoomMember]
+    package private(set) var members: [RoomMember]
     /// This client as a member.
-    private(set) var own: RoomMember
-    private(set) var hasEnded = false
+    package private(set) var own: RoomMember
+    /// Whether the room has ended.
+    package private(set) var hasEnded = false
 
     /// The maximum number of members that are kept.
-    static let maximumMembers = 1_000
+    package static let maximumMembers = 1_000
 
     /// Creates the state of a response to `JoinRoom`.
-    init(_ response: ChatJoinRoomResponse) {
+    package init(_ response: ChatJoinRoomResponse) {
         info = RoomInfo(response.room)
         members = response.members.prefix(Self.maximumMembers).map { RoomMember($0) }
         own = RoomMember(response.self_p)
     }
 
     /// Follows an event. Returns false if it is of another room.
-    mutating func apply(_ event: ChatRoomEvent) -> Bool {
+    package mutating func apply(_ event: ChatRoomEvent) -> Bool {
         guard event.roomID == info.id else { return false }
         // The type of a later version of the protocol is absent.
         guard event.hasEventType else { return true }

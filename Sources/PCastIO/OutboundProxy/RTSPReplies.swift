@@ -11,9 +11,9 @@
 /// Packets of less than 8 bytes are valid: some servers send empty ones, and an RTCP packet may have 4 bytes (RFC 3550,
 /// section 6.6). libavformat uses none of them. It skips their content while it waits for a response, but parses it as
 /// lines while it reads media. Therefore such packets are not forwarded.
-struct RTSPReplies {
+package struct RTSPReplies {
     /// The reason why no more bytes may be forwarded.
-    enum Fault: Hashable {
+    package enum Fault: Hashable {
         /// The response refers to another address.
         case redirect
         /// The response is not valid RTSP.
@@ -36,11 +36,14 @@ struct RTSPReplies {
     /// The bytes of the current line or of a packet's head that arrived and have not been forwarded.
     private var held: [UInt8] = []
     /// The bytes that may be forwarded after the last read, up to the last complete line or packet's head.
-    private(set) var passed: [UInt8] = []
+    package private(set) var passed: [UInt8] = []
     /// The nonce of the last challenge; nil if there is none.
     private var nonce: ArraySlice<UInt8>?
     /// The fault that was found; nil if there is none.
-    private(set) var fault: Fault?
+    package private(set) var fault: Fault?
+
+    /// Creates a parser.
+    package init() {}
 
     private static let longestLine = 1_023
     private static let longestContent = 1 << 20
@@ -49,7 +52,7 @@ struct RTSPReplies {
 
     /// Parses bytes of the server. Returns whether the connection may continue. ``passed`` then has the bytes to
     /// forward.
-    mutating func pass(_ bytes: some Sequence<UInt8>) -> Bool {
+    package mutating func pass(_ bytes: some Sequence<UInt8>) -> Bool {
         passed.removeAll(keepingCapacity: true)
         for byte in bytes {
             guard fault == nil else { return false }

@@ -2,9 +2,9 @@ import PCastCore
 
 /// A parser for the frames of an ICE-TCP stream: two bytes of length in network byte order, then the datagram (RFC
 /// 4571, section 2; RFC 6544, section 3).
-struct FrameReassembler: ~Copyable {
+package struct FrameReassembler: ~Copyable {
     /// The next element of the stream.
-    enum Next {
+    package enum Next {
         case frame(UnsafeMutableRawBufferPointer)
         case incomplete
 
@@ -12,7 +12,8 @@ struct FrameReassembler: ~Copyable {
         case oversize
     }
 
-    static let maximumFrameSize = DatagramBatch.maximumDatagramSize
+    /// The maximum size of a frame in bytes.
+    package static let maximumFrameSize = DatagramBatch.maximumDatagramSize
     static let headerSize = 2
 
     /// The size of the buffer, which holds several frames so that a burst needs few system calls.
@@ -22,12 +23,13 @@ struct FrameReassembler: ~Copyable {
     private var start = 0
     private var end = 0
 
-    init() {}
+    /// Creates a parser of a stream.
+    package init() {}
 
     deinit { memory.deallocate() }
 
     /// Returns the memory for the next bytes of the stream. It is never empty after `next` returned `incomplete`.
-    mutating func buffer() -> UnsafeMutableRawBufferPointer {
+    package mutating func buffer() -> UnsafeMutableRawBufferPointer {
         if start > 0 {
             memory.baseAddress!.copyMemory(from: memory.baseAddress! + start, byteCount: end - start)
             end -= start
@@ -37,7 +39,7 @@ struct FrameReassembler: ~Copyable {
     }
 
     /// Records that `count` bytes were written to the memory that `buffer` returned.
-    mutating func append(_ count: Int) {
+    package mutating func append(_ count: Int) {
         precondition(count >= 0 && count <= memory.count - end)
         end += count
     }
@@ -49,7 +51,7 @@ struct FrameReassembler: ~Copyable {
 
     /// Returns the next frame, whose bytes are valid until `buffer` is called. Empty frames, which RFC 4571 permits, are
     /// skipped.
-    mutating func next() -> Next {
+    package mutating func next() -> Next {
         while end - start >= Self.headerSize {
             let size = Int(memory[start]) << 8 | Int(memory[start + 1])
             if size > Self.maximumFrameSize { return .oversize }

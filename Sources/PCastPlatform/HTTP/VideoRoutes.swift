@@ -283,7 +283,7 @@ extension String {
 }
 
 /// The part of a file that a request asks for (RFC 9110, section 14.2).
-enum RequestedRange: Hashable, Sendable {
+package enum RequestedRange: Hashable, Sendable {
     /// The whole file: there is no range, or it has a form that is not supported and may be ignored.
     case all
     /// A range of bytes, which is not empty.
@@ -292,7 +292,7 @@ enum RequestedRange: Hashable, Sendable {
     case unsatisfiable
 
     /// Parses the value of `Range`. Several ranges are ignored.
-    init(_ value: String?, of size: Int) {
+    package init(_ value: String?, of size: Int) {
         self = .all
         guard let value, value.hasPrefix("bytes=") else { return }
         let fields = value.dropFirst(6).split(separator: "-", omittingEmptySubsequences: false)

@@ -246,11 +246,12 @@ package struct S3Client: Sendable {
     }
 }
 
-/// The texts of an object store, which are XML.
-enum S3Text {
-    /// The maximum length of a text that is used.
-    private static let maximumLength = 4_096
-    private static let entities = [
+/// The texts of an object store, which are XML. Bytes are compared, because a combining character would be part of the
+/// character before it.
+package enum S3Text {
+    /// The maximum length of a text that is used, in bytes.
+    package static let maximumLength = 4_096
+    private static let entities: [(entity: String, character: String)] = [
         ("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#34;", "\""), ("&apos;", "'"), ("&#39;", "'"),
         // The last one, because its result may look like another entity.
         ("&amp;", "&"),
@@ -258,21 +259,30 @@ enum S3Text {
 
     /// Returns the content of the first element of a name, which has neither attributes nor elements in it; nil if there is
     /// none.
-    static func content(of element: String, in bytes: [UInt8]) -> String? {
-        let text = String(decoding: bytes, as: UTF8.self)
-        guard let start = text.firstRange(of: "<\(element)>")?.upperBound,
-            let end = text[start...].firstRange(of: "</\(element)>")?.lowerBound
+    package static func content(of element: String, in bytes: [UInt8]) -> String? {
+        guard let start = bytes.firstRange(of: Array("<\(element)>".utf8))?.upperBound,
+            let end = bytes[start...].firstRange(of: Array("</\(element)>".utf8))?.lowerBound
         else { return nil }
-        let content = text[start..<end]
-        guard content.utf8.count <= maximumLength, !content.contains("<") else { return nil }
+        let content = bytes[start..<end]
+        guard content.count <= maximumLength, !content.contains(UInt8(ascii: "<")) else { return nil }
         // Control characters could change the lines of a log.
-        var plain = String(String.UnicodeScalarView(content.unicodeScalars.filter { $0.value >= 0x20 }))
-        for (entity, character) in entities { plain = plain.replacing(entity, with: character) }
-        return plain
+        var plain = content.filter { $0 >= 0x20 }
+        for (entity, character) in entities {
+            plain = plain.replacing(Array(entity.utf8), with: Array(character.utf8))
+        }
+        return String(decoding: plain, as: UTF8.self)
     }
 
     /// Returns a text as the content of an element.
-    static func escaped(_ text: String) -> String {
-        text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
+    package static func escaped(_ text: String) -> String {
+        let bytes = text.utf8.flatMap { byte -> [UInt8] in
+            switch byte {
+            case UInt8(ascii: "&"): Array("&amp;".utf8)
+            case UInt8(ascii: "<"): Array("&lt;".utf8)
+            case UInt8(ascii: ">"): Array("&gt;".utf8)
+            default: [byte]
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
     }
 }

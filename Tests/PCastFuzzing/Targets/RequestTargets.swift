@@ -1,11 +1,13 @@
 import PCastCore
+import PCastDatabase
 import PCastHLS
 import PCastPlatform
 import PCastPlayback
 import PCastWeb
 
-/// The text of an HTTP request outside of its body: the path of a playlist or file, and header fields. The first byte
-/// selects the kind. A line break divides several fields of one name.
+/// The text of an HTTP request outside of its body: the path of a playlist or file, and header fields; and the delay that
+/// a response to a webhook requests, of which the status is the only other part that is read. The first byte selects the
+/// kind. A line break divides several fields of one name.
 enum RequestTextTarget {
     private static let proxies = ["127.0.0.1", "10.0.0.0/8", "2001:db8::/32"].compactMap { IPNetwork($0) }
     private static let proxy = IPAddress("127.0.0.1")
@@ -13,13 +15,34 @@ enum RequestTextTarget {
     static func run(_ bytes: [UInt8]) throws(BrokenInvariant) -> Bool {
         let text = String(decoding: bytes.dropFirst(), as: UTF8.self)
         let fields = text.split(separator: "\n", omittingEmptySubsequences: false).map { String($0) }
-        switch bytes.first.map({ $0 % 4 }) {
+        switch bytes.first.map({ $0 % 6 }) {
         case 0: return try path(text)
         case 1: return try address(.forwardedFor, fields)
         case 2: return try address(.forwarded, fields)
         case 3: return try tags(fields)
+        case 4: return try range(text)
+        case 5: return try delay(text)
         default: return false
         }
+    }
+
+    private static func range(_ text: String) throws(BrokenInvariant) -> Bool {
+        for size in [0, 1, 1_000] {
+            guard case .bytes(let range) = RequestedRange(text, of: size) else { continue }
+            let isInside = range.lowerBound >= 0 && range.upperBound <= size && !range.isEmpty
+            try check(isInside, "\(range) of \(size) bytes")
+        }
+        return RequestedRange(text, of: 1_000) != .all
+    }
+
+    private static func delay(_ text: String) throws(BrokenInvariant) -> Bool {
+        guard let delay = HTTPResult.delay(ofRetryAfter: text) else { return false }
+        let time = WallTime(millisecondsSinceEpoch: 1_767_225_600_000)
+        let outcome = RetrySchedule.standard.outcome(
+            afterAttempts: 0, at: time, random: 0.5, asked: .seconds(Int64(delay)))
+        guard case .retry(let next) = outcome else { throw BrokenInvariant(description: "\(outcome) after \(delay)") }
+        try check(next > time && next <= time + .seconds(86_400 as Int64), "a retry at \(next)")
+        return true
     }
 
     private static func path(_ text: String) throws(BrokenInvariant) -> Bool {
@@ -56,6 +79,8 @@ enum RequestTextTarget {
         [1] + Array("203.0.113.9, 192.0.2.1:4711, 10.1.1.1\n[2001:db8::7]:80".utf8),
         [2] + Array(#"for=192.0.2.1;proto=https;by=a, for="[2001:db8:cafe::17]:4711""#.utf8),
         [3] + Array("\"a,b\", W/\"c\" ,\"d\"\n\"e\"".utf8), [3] + Array("*".utf8),
+        [4] + Array("bytes=0-499".utf8), [4] + Array("bytes=-1".utf8), [4] + Array("bytes=999-".utf8),
+        [5] + Array("120".utf8), [5] + Array("99999999999999999999".utf8),
     ]
 }
 

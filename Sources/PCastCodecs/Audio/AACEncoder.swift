@@ -28,7 +28,8 @@ package final class AACEncoder {
     ///
     /// - Parameters:
     ///   - bitrate: The bit rate.
-    ///   - isFast: Whether the faster of the encoder's quantizers is used (`aac_coder` of FFmpeg).
+    ///   - isFast: Whether the faster of the encoder's quantizers is used, without temporal noise shaping (`aac_coder`
+    ///     and `aac_tns` of FFmpeg).
     /// - Throws: `CodecError` if FFmpeg has no AAC encoder or cannot open it.
     package init(bitrate: Bitrate = .kilobits(128), isFast: Bool = false) throws(CodecError) {
         guard let codec = avcodec_find_encoder(AV_CODEC_ID_AAC) else { throw .missing("an encoder of AAC") }
@@ -40,7 +41,9 @@ package final class AACEncoder {
         // Stores the AudioSpecificConfig in `extradata` and not in the packets, because containers require that.
         context.pointer.pointee.flags |= AV_CODEC_FLAG_GLOBAL_HEADER
         av_channel_layout_default(&context.pointer.pointee.ch_layout, Int32(Self.channels))
-        try context.open(codec, isFast ? ["aac_coder": "fast"] : [:])
+        // Temporal noise shaping takes about a sixth of the time, and changed neither the size nor the error of speech,
+        // music and attacks in a measurement at 128 kbit/s.
+        try context.open(codec, isFast ? ["aac_coder": "fast", "aac_tns": "0"] : [:])
     }
 
     /// The number of samples per channel in one packet.

@@ -89,12 +89,15 @@ package final class ContentCoding: @unchecked Sendable {  // used by one task at
 /// An encoder of the content coding gzip (RFC 9110, section 8.4.1.3).
 package enum GzipEncoder {
     /// The fastest level of zlib that still finds the repetitions of a playlist.
-    private static let level: Int32 = 4
+    package static let fast: Int32 = 4
+    /// The level of zlib with the smallest result, for files that are encoded once.
+    package static let smallest: Int32 = 9
     /// The largest window, with the header and trailer of gzip (`deflateInit2` of zlib).
     private static let windowBits: Int32 = 15 + 16
 
-    /// Returns the bytes as one gzip member (RFC 1952); nil if there is no memory for it, or if there are 2 GiB.
-    package static func encode(_ bytes: [UInt8]) -> [UInt8]? {
+    /// Returns the bytes as one gzip member (RFC 1952) by a level of zlib; nil if there is no memory for it, or if there
+    /// are 2 GiB.
+    package static func encode(_ bytes: [UInt8], level: Int32 = fast) -> [UInt8]? {
         guard bytes.count < Int(Int32.max) else { return nil }
         let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
         stream.initialize(to: z_stream())

@@ -1,3 +1,4 @@
+import Crypto
 import Foundation
 import Testing
 
@@ -23,6 +24,7 @@ import Testing
             ("/assets/nodes.js", "text/javascript; charset=utf-8"),
             ("/assets/streams.js", "text/javascript; charset=utf-8"),
             ("/assets/watch.js", "text/javascript; charset=utf-8"),
+            ("/assets/watch-start.js", "text/javascript; charset=utf-8"),
             ("/assets/captions.js", "text/javascript; charset=utf-8"),
             ("/assets/publish.js", "text/javascript; charset=utf-8"),
             ("/overlay/", "text/html; charset=utf-8"), ("/overlay/overlay.css", "text/css; charset=utf-8"),
@@ -55,7 +57,7 @@ import Testing
                     rest.append("/assets/" + (part.split(separator: "/").last ?? ""))
                 }
             }
-            #expect(seen.count == 20, "\(seen)")
+            #expect(seen.count == 21, "\(seen)")
         }
     }
 
@@ -85,17 +87,92 @@ import Testing
     }
 
     @Test(
-        "pages load nothing from other sites and run no inline script",
+        "pages load nothing from other sites and run no script in the page but those of the policy",
         arguments: ["/", "/publish", "/watch/x", "/channel/x"])
     func policy(path: String) async throws {
         try await TestPlatform.run { platform in
             let answer = try await platform.send("GET", path)
             let policy = try #require(answer.header("Content-Security-Policy"))
-            #expect(policy.hasPrefix("default-src 'none'; script-src 'self'; style-src 'self';"))
+            let (markup, scripts) = Self.scripts(in: answer.body)
+            let sources = scripts.map { " 'sha256-\(Data(SHA256.hash(data: Data($0.utf8))).base64EncodedString())'" }
+            #expect(
+                policy.hasPrefix("default-src 'none'; script-src 'self'\(sources.joined()); style-src 'self';"))
+            #expect(scripts.count == (path == "/watch/x" ? 2 : 0))
             #expect(!policy.contains("unsafe"))
-            #expect(!answer.body.contains("style="))
-            #expect(!answer.body.contains("<script>") && !answer.body.contains("onclick"))
-            #expect(!answer.body.contains("src=\"http") && !answer.body.contains("href=\"http"))
+            #expect(!markup.contains("style=") && !markup.contains("onclick"))
+            #expect(!markup.contains("src=\"http") && !markup.contains("href=\"http"))
+        }
+    }
+
+    /// Returns a page without the text of its scripts, and these texts.
+    private static func scripts(in page: String) -> (markup: String, scripts: [String]) {
+        var (markup, scripts): (String, [String]) = ("", [])
+        for part in page.components(separatedBy: "</script>") {
+            // The snippet for embedding is within a script.
+            guard let tag = part.range(of: "<script"), let end = part[tag.upperBound...].firstIndex(of: ">") else {
+                markup += part
+                continue
+            }
+            markup += part[...end]
+            let text = String(part[part.index(after: end)...])
+            if !text.isEmpty { scripts.append(text) }
+        }
+        return (markup, scripts)
+    }
+
+    @Test("the watch page contains its scripts with all modules that they import, and each module once")
+    func bundle() async throws {
+        try await TestPlatform.run { platform in
+            let page = try await platform.send("GET", "/watch/x").body
+            let scripts = Self.scripts(in: page).scripts
+            try #require(scripts.count == 2)
+            for name in ["pcast.js", "session.mjs", "viewer-session.mjs", "watch-start.js"] {
+                #expect(scripts[0].contains("pcastModules[\"\(name)\"] = "), "\(name)")
+            }
+            for name in ["viewer.mjs", "hls.mjs", "overlay.mjs", "captions.js", "seek.js", "watch.js"] {
+                #expect(scripts[1].contains("pcastModules[\"\(name)\"] = "), "\(name)")
+            }
+            let lines = scripts.joined(separator: "\n").split(separator: "\n")
+            let defined = lines.filter { $0.hasPrefix("pcastModules[") }
+            #expect(Set(defined).count == defined.count)
+            #expect(!lines.contains { $0.hasPrefix("import ") || $0.hasPrefix("export ") || $0.hasPrefix("//") })
+            // The offer is sent before the style sheet is requested, and the rest follows the elements that it uses.
+            let (start, rest) = (try #require(page.range(of: scripts[0])), try #require(page.range(of: scripts[1])))
+            let styles = try #require(page.range(of: "<link rel=\"stylesheet\""))
+            let elements = try #require(page.range(of: "</main>"))
+            #expect(start.upperBound < styles.lowerBound && elements.upperBound < rest.lowerBound)
+            #expect(!page.contains("src=\"/assets/watch") && !page.contains("modulepreload"))
+        }
+    }
+
+    @Test(
+        "pages and files are sent with gzip to clients that accept it, and not again while they are current",
+        arguments: ["/watch/x", "/publish", "/channel/x", "/pcast.mjs", "/assets/viewer.mjs", "/assets/pcast.css"])
+    func caching(path: String) async throws {
+        try await TestPlatform.run { platform in
+            var tags: [String] = []
+            var bodies: [String] = []
+            for coding in ["identity", "gzip"] {
+                let first = try await platform.send("GET", path, ["Accept-Encoding": coding])
+                #expect(first.status == 200)
+                #expect(first.header("Content-Encoding") == (coding == "gzip" ? "gzip" : nil))
+                #expect(first.header("Vary") == "Accept-Encoding")
+                let tag = try #require(first.header("ETag"))
+                tags.append(tag)
+                bodies.append(first.body)
+                for condition in [tag, "W/\(tag)", "\"other\", \(tag)", "*"] {
+                    let again = try await platform.send(
+                        "GET", path, ["Accept-Encoding": coding, "If-None-Match": condition])
+                    #expect(again.status == 304, "\(condition)")
+                    #expect(again.body.isEmpty && again.header("ETag") == tag)
+                    #expect(again.header("Cache-Control") == "no-cache")
+                    #expect(again.header("Content-Security-Policy") == first.header("Content-Security-Policy"))
+                }
+                let other = try await platform.send(
+                    "GET", path, ["Accept-Encoding": coding, "If-None-Match": "\"other\""])
+                #expect(other.status == 200 && other.body == first.body)
+            }
+            #expect(tags[0] != tags[1] && bodies[0] == bodies[1])
         }
     }
 
@@ -110,8 +187,7 @@ import Testing
     @Test(
         "a page preloads each module that its script imports, so that they arrive together",
         arguments: [
-            ("/watch/x", "/assets/watch.js"), ("/publish", "/assets/publish.js"),
-            ("/channel/x", "/assets/channel.js"),
+            ("/publish", "/assets/publish.js"), ("/channel/x", "/assets/channel.js"),
         ])
     func preloads(page: String, script: String) async throws {
         try await TestPlatform.run { platform in

@@ -9,38 +9,22 @@ struct StaticPages: Sendable {
     /// The origins that may embed the watch page and the example overlay (CSP `frame-ancestors`); empty for all.
     let frameAncestors: [String]
 
-    private struct Asset {
-        let bytes: [UInt8]
-        let type: String
-    }
-
     private static let html = "text/html; charset=utf-8"
     private static let script = "text/javascript; charset=utf-8"
 
     private static let style = "text/css; charset=utf-8"
 
-    private static let assets: [String: Asset] = [
-        "pcast.css": Asset(bytes: PackageResources.pcast_css, type: style),
-        "dashboard.css": Asset(bytes: PackageResources.dashboard_css, type: style),
-        "channel.css": Asset(bytes: PackageResources.channel_css, type: style),
-        "pcast.svg": Asset(bytes: PackageResources.pcast_svg, type: "image/svg+xml"),
-        "pcast.js": Asset(bytes: PackageResources.pcast_js, type: script),
-        "login.js": Asset(bytes: PackageResources.login_js, type: script),
-        "dashboard.js": Asset(bytes: PackageResources.dashboard_js, type: script),
-        "administration.js": Asset(bytes: PackageResources.administration_js, type: script),
-        "requests.js": Asset(bytes: PackageResources.requests_js, type: script),
-        "dialogs.js": Asset(bytes: PackageResources.dialogs_js, type: script),
-        "keys.js": Asset(bytes: PackageResources.keys_js, type: script),
-        "nodes.js": Asset(bytes: PackageResources.nodes_js, type: script),
-        "recordings.js": Asset(bytes: PackageResources.recordings_js, type: script),
-        "streams.js": Asset(bytes: PackageResources.streams_js, type: script),
-        "plots.js": Asset(bytes: PackageResources.plots_js, type: script),
-        "captions.js": Asset(bytes: PackageResources.captions_js, type: script),
-        "seek.js": Asset(bytes: PackageResources.seek_js, type: script),
-        "channel.js": Asset(bytes: PackageResources.channel_js, type: script),
-        "rooms.js": Asset(bytes: PackageResources.rooms_js, type: script),
-        "watch.js": Asset(bytes: PackageResources.watch_js, type: script),
-        "publish.js": Asset(bytes: PackageResources.publish_js, type: script),
+    /// The scripts of the pages.
+    private static let scripts: [String: [UInt8]] = [
+        "administration.js": PackageResources.administration_js, "captions.js": PackageResources.captions_js,
+        "channel.js": PackageResources.channel_js, "dashboard.js": PackageResources.dashboard_js,
+        "dialogs.js": PackageResources.dialogs_js, "keys.js": PackageResources.keys_js,
+        "login.js": PackageResources.login_js, "nodes.js": PackageResources.nodes_js,
+        "pcast.js": PackageResources.pcast_js, "plots.js": PackageResources.plots_js,
+        "publish.js": PackageResources.publish_js, "recordings.js": PackageResources.recordings_js,
+        "requests.js": PackageResources.requests_js, "rooms.js": PackageResources.rooms_js,
+        "seek.js": PackageResources.seek_js, "streams.js": PackageResources.streams_js,
+        "watch-start.js": PackageResources.watch_start_js, "watch.js": PackageResources.watch_js,
     ]
 
     /// The parts of the module `/pcast.mjs`.
@@ -55,35 +39,63 @@ struct StaticPages: Sendable {
         "time-shift.mjs": PackageResources.time_shift_mjs,
         "timeline.mjs": PackageResources.timeline_mjs, "timeline-log.mjs": PackageResources.timeline_log_mjs,
         "timeline-page.mjs": PackageResources.timeline_page_mjs, "viewer.mjs": PackageResources.viewer_mjs,
-        "wire.mjs": PackageResources.wire_mjs,
+        "viewer-session.mjs": PackageResources.viewer_session_mjs, "wire.mjs": PackageResources.wire_mjs,
     ]
 
+    private static let styles: [String: [UInt8]] = [
+        "channel.css": PackageResources.channel_css, "dashboard.css": PackageResources.dashboard_css,
+        "pcast.css": PackageResources.pcast_css,
+    ]
+
+    /// The files of `/assets/`.
+    private static let assets: [String: StaticFile] = {
+        var files = scripts.merging(modules) { script, _ in script }.mapValues { StaticFile($0, type: script) }
+        files.merge(styles.mapValues { StaticFile($0, type: style) }) { file, _ in file }
+        files["pcast.svg"] = StaticFile(PackageResources.pcast_svg, type: "image/svg+xml")
+        return files
+    }()
+
+    private static let moduleFile = StaticFile(PackageResources.pcast_mjs, type: script)
+    private static let publishPage = StaticFile(PackageResources.publish_html, type: html)
+    private static let channelPage = StaticFile(PackageResources.channel_html, type: html)
+
+    /// The watch page with its scripts, and its policy.
+    private static let watchPage: (file: StaticFile, policy: String) = {
+        do {
+            let page = try BundledPage(PackageResources.watch_html) { scripts[$0] ?? modules[$0] }
+            return (StaticFile(Array(page.text.utf8), type: html), policy(page.scriptSources))
+        } catch {
+            // The files are parts of the program, and a test requests the page.
+            preconditionFailure("the scripts of the watch page cannot be put into it: \(error)")
+        }
+    }()
+
     func addRoutes(to router: Router<WebRequestContext>) {
-        router.get("/publish") { _, _ in
-            Self.page(PackageResources.publish_html, policy: Self.policy + Self.unframed, isFramed: false)
+        router.get("/publish") { request, _ in
+            Self.page(Self.publishPage, request, policy: Self.policy() + Self.unframed, isFramed: false)
         }
         let framing = frameAncestors.isEmpty ? "" : "; frame-ancestors " + frameAncestors.joined(separator: " ")
+        let (watchPage, watchPolicy) = Self.watchPage
         for path: RouterPath in ["/watch", "/watch/:stream"] {
-            router.get(path) { _, _ in Self.page(PackageResources.watch_html, policy: Self.policy + framing) }
+            router.get(path) { request, _ in Self.page(watchPage, request, policy: watchPolicy + framing) }
         }
         for path: RouterPath in ["/channel", "/channel/:alias"] {
-            router.get(path) { _, _ in
-                Self.page(PackageResources.channel_html, policy: Self.policy + Self.unframed, isFramed: false)
+            router.get(path) { request, _ in
+                Self.page(Self.channelPage, request, policy: Self.policy() + Self.unframed, isFramed: false)
             }
         }
-        router.get("/assets/:name") { _, context in
-            guard let name = context.parameters.get("name") else { return Self.missing }
-            if let bytes = Self.modules[name] { return Self.module(bytes) }
-            guard let asset = Self.assets[name] else { return Self.missing }
-            return Self.response(asset.bytes, type: asset.type)
+        router.get("/assets/:name") { request, context in
+            guard let name = context.parameters.get("name"), let file = Self.assets[name] else { return Self.missing }
+            let response = file.response(to: request)
+            return Self.modules[name] == nil ? response : Self.sharing(response)
         }
-        router.get("/pcast.mjs") { _, _ in Self.module(PackageResources.pcast_mjs) }
+        router.get("/pcast.mjs") { request, _ in Self.sharing(Self.moduleFile.response(to: request)) }
         addOverlayRoutes(to: router, framing: framing)
     }
 
     /// Adds the example overlay, which pages put over a viewer with `/pcast.mjs`.
     private func addOverlayRoutes(to router: Router<WebRequestContext>, framing: String) {
-        router.get("/bridge.js") { _, _ in Self.module(OverlayDocuments.bridge) }
+        router.get("/bridge.js") { _, _ in Self.sharing(Self.response(OverlayDocuments.bridge, type: Self.script)) }
         router.get("/overlay") { request, _ in
             // The addresses in the page are relative to the folder.
             guard request.uri.path.hasSuffix("/") else {
@@ -105,15 +117,27 @@ struct StaticPages: Sendable {
     /// (clickjacking).
     static let unframed = "; frame-ancestors 'none'"
 
-    /// The Content Security Policy of pages: no resources of other origins. Other sites may embed the watch page, as
-    /// its snippet for embedding shows.
-    private static let policy =
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-        + "media-src 'self' blob: mediastream:; frame-src 'self'; base-uri 'none'; form-action 'none'"
+    /// Returns the Content Security Policy of pages: no resources of other origins, and no scripts in the page except
+    /// those of the given sources. Other sites may embed the watch page, as its snippet for embedding shows.
+    private static func policy(_ scriptSources: [String] = []) -> String {
+        "default-src 'none'; script-src \((["'self'"] + scriptSources).joined(separator: " ")); style-src 'self'; "
+            + "img-src 'self' data:; connect-src 'self'; media-src 'self' blob: mediastream:; frame-src 'self'; "
+            + "base-uri 'none'; form-action 'none'"
+    }
 
     /// Returns a page with a policy that sends no `Referer`, because the page's address may contain a token.
     static func page(_ bytes: [UInt8], policy: String, isFramed: Bool = true) -> Response {
-        var response = response(bytes, type: html)
+        page(response(bytes, type: html), policy: policy, isFramed: isFramed)
+    }
+
+    private static func page(
+        _ file: StaticFile, _ request: Request, policy: String, isFramed: Bool = true
+    ) -> Response {
+        page(file.response(to: request), policy: policy, isFramed: isFramed)
+    }
+
+    private static func page(_ response: Response, policy: String, isFramed: Bool) -> Response {
+        var response = response
         // `X-Frame-Options` is for browsers that do not support `frame-ancestors`.
         if !isFramed { response.headers[.frameOptions] = "DENY" }
         response.headers[.contentSecurityPolicy] = policy
@@ -121,9 +145,9 @@ struct StaticPages: Sendable {
         return response
     }
 
-    /// Returns a JavaScript module that pages of other origins may load (CORS). It contains nothing secret.
-    private static func module(_ bytes: [UInt8]) -> Response {
-        var response = response(bytes, type: script)
+    /// Returns the response with a JavaScript module for pages of any origin (CORS). It contains nothing secret.
+    private static func sharing(_ response: Response) -> Response {
+        var response = response
         response.headers[.accessControlAllowOrigin] = "*"
         return response
     }

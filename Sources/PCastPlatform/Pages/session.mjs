@@ -180,6 +180,7 @@ export class Session {
   /** @type {number | undefined} */ #interruption;
   /** @type {number | undefined} */ #detour;
   /** @type {number | undefined} */ #addressTimer;
+  /** @type {Promise<Response> | null} The response to the offer; null before it is sent. */ #response = null;
   #closed = false; #holdsCandidates = true; #isOver = false; #hasAddress = false; #isWithoutAddress = false;
 
   /**
@@ -237,12 +238,24 @@ export class Session {
     this.#token = token;
   }
 
+  /** The connection. */
+  get connection() { return this.#connection; }
+
   /**
-   * Joins in one round trip. The offer does not wait for candidates, because the platform does not need them.
+   * Sends the offer. A page may do so before it is ready for media; `open()` continues with the response. The offer does
+   * not wait for candidates, because the platform does not need them.
    * @param {(sdp: string) => string} [editOffer]
-   * @throws {PCastError} if the platform rejects the offer; a TypeError if it cannot be reached
    */
-  async open(editOffer = (sdp) => sdp) {
+  offer(editOffer = (sdp) => sdp) {
+    this.#response = this.#send(editOffer);
+    this.#response.catch(() => {}); // `open()` reports it
+  }
+
+  /**
+   * @param {(sdp: string) => string} editOffer
+   * @returns {Promise<Response>}
+   */
+  async #send(editOffer) {
     const connection = this.#connection;
     connection.addEventListener("icecandidate", (event) => {
       if (event.candidate?.candidate) this.#hasAddress = true;
@@ -254,7 +267,7 @@ export class Session {
     await connection.setLocalDescription({ type: "offer", sdp });
     // Candidates are found within milliseconds. Some browsers do not report that there are none.
     this.#addressTimer = setTimeout(() => this.#noteNoAddress(), 1500);
-    const response = await fetch(this.#endpoint, {
+    return fetch(this.#endpoint, {
       method: "POST",
       // With this type the platform reports why it rejects an offer, instead of making a counter-offer. The browser's
       // offer has all that the browser can receive.
@@ -265,6 +278,18 @@ export class Session {
       body: connection.localDescription?.sdp,
       referrerPolicy: "no-referrer",
     });
+  }
+
+  /**
+   * Joins in one round trip, with the offer that `offer()` has sent if it was called.
+   * @param {(sdp: string) => string} [editOffer]
+   * @throws {PCastError} if the platform rejects the offer; a TypeError if it cannot be reached
+   */
+  async open(editOffer) {
+    const connection = this.#connection;
+    if (!this.#response) this.offer(editOffer);
+    if (this.#isWithoutAddress) this.onNoAddress(); // it was noted before this call
+    const response = await /** @type {Promise<Response>} */ (this.#response);
     if (response.status !== 201) throw await responseError(response);
     this.#resource = new URL(response.headers.get("Location") ?? "", response.url).href;
     this.#tag = response.headers.get("ETag");

@@ -4,13 +4,15 @@
 import { HLSPlayer } from "./hls.mjs";
 import { Overlay } from "./overlay.mjs";
 import { Playhead } from "./playhead.mjs";
-import { PCastError, Session, isFirefox, makeConnection, reportConnectionState, requestStereo } from "./session.mjs";
+import { PCastError, isFirefox, reportConnectionState, requestStereo } from "./session.mjs";
 import { StatisticsReader } from "./statistics.mjs";
 import { TimeShift } from "./time-shift.mjs";
 import { Timeline } from "./timeline.mjs";
+import { makeViewerSession } from "./viewer-session.mjs";
 
 /** @typedef {import("./playhead.mjs").ShownFrame} ShownFrame */
 /** @typedef {import("./session.mjs").DataQuality} DataQuality */
+/** @typedef {import("./session.mjs").Session} Session */
 /** @typedef {import("./time-shift.mjs").TimeShiftState} TimeShiftState */
 
 /**
@@ -91,6 +93,7 @@ export class Viewer extends EventTarget {
   /** @type {boolean} */ #retries;
   #abort = new AbortController();
   /** @type {Session | null} */ #session = null;
+  /** @type {Session | null} The session of the first attempt, whose offer was sent before. */ #first;
   /** @type {HLSPlayer | null} The player of a stream by HLS. */ #player = null;
   /** @type {TimeShift} The playback of the window of a stream by WebRTC. */ #shift;
   /** @type {TimeShiftState} */ #timeShift = "live";
@@ -109,9 +112,14 @@ export class Viewer extends EventTarget {
   #edge = performance.timeOrigin;
   #began = 0; #attempts = 0; #isReturning = false; #isApart = false; #awaitsFrame = true; #hasFrame = false;
 
-  /** @param {SubscribeOptions} options */
-  constructor({ url, stream = null, token = null, video = null, retries = true, transport = "auto" }) {
+  /**
+   * @param {SubscribeOptions} options
+   * @param {Session | null} [session] a session of the same stream and token for the first attempt, whose offer the page
+   *   has sent before this module had arrived
+   */
+  constructor({ url, stream = null, token = null, video = null, retries = true, transport = "auto" }, session = null) {
     super();
+    this.#first = session;
     this.#url = new URL(url ?? import.meta.url, location.href).origin;
     [this.#stream, this.#token, this.#retries, this.#transport] = [stream, token, retries, transport];
     /** The element that shows the stream. */
@@ -270,6 +278,7 @@ export class Viewer extends EventTarget {
   stop() {
     if (this.#state === "stopped") return;
     this.#leave();
+    this.#first?.close();
     for (const companion of this.#companions) companion.close();
     this.#companions.clear();
     this.#playhead.stop();
@@ -357,16 +366,15 @@ export class Viewer extends EventTarget {
     this.#began = performance.now();
     if (this.#transport === "hls") return this.#joinByHLS(null);
     this.#awaitsFrame = true;
-    const connection = makeConnection(this.#isApart);
-    const path = this.#stream ? `/whep/${encodeURIComponent(this.#stream)}` : "/whep";
-    const session = new Session(connection, this.#url + path, this.#token);
+    const session = this.#first ?? makeViewerSession({
+      url: this.#url, stream: this.#stream, token: this.#token, kinds: this.#kinds, isApart: this.#isApart,
+    });
+    this.#first = null;
+    const { connection } = session;
     const isCurrent = () => this.#session === session;
     const media = new MediaStream();
-    for (const kind of this.#kinds) {
-      const transceiver = connection.addTransceiver(kind, { direction: "recvonly" });
-      if (kind === "video") offerDependencyDescriptor(transceiver);
-      if (kind === "video") this.#playhead.follow(transceiver.receiver, () => session.captureClock());
-    }
+    const receiver = connection.getReceivers().find(({ track }) => track.kind === "video");
+    if (receiver) this.#playhead.follow(receiver, () => session.captureClock());
     connection.addEventListener("track", ({ track }) => {
       if (!isCurrent()) return;
       media.addTrack(track);
@@ -585,20 +593,4 @@ export class Viewer extends EventTarget {
    * @param {object} detail
    */
   #emit(type, detail) { this.dispatchEvent(new CustomEvent(type, { detail })); }
-}
-
-/**
- * Offers to receive the dependency descriptor, which Chromium supports but does not offer by itself. Without it,
- * receivers of AV1 decode the lowest spatial layer only.
- *
- * @param {RTCRtpTransceiver} transceiver
- */
-function offerDependencyDescriptor(transceiver) {
-  const negotiable = /** @type {any} */ (transceiver);
-  const extensions = negotiable.getHeaderExtensionsToNegotiate?.();
-  const descriptor = extensions?.find(
-    (/** @type {{ uri: string }} */ { uri }) => uri.endsWith("#dependency-descriptor-rtp-header-extension"));
-  if (!descriptor) return;
-  descriptor.direction = "sendrecv";
-  negotiable.setHeaderExtensionsToNegotiate(extensions);
 }

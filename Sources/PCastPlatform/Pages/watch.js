@@ -1,17 +1,18 @@
-import { missingVideoCodecs, subscribe } from "/pcast.mjs";
+// The watch page. watch-start.js asks for the stream before this part has arrived.
+
 import {
-  badge, bitrate, describeEnd, describeNoAddress, show, showNoFigures, showQuality, takeToken,
+  badge, bitrate, describeEnd, describeNoAddress, show, showNoFigures, showQuality,
 } from "/assets/pcast.js";
 import { Captions } from "/assets/captions.js";
 import { SeekBar } from "/assets/seek.js";
 import { Plot } from "/assets/plots.js";
+import { missingVideoCodecs } from "/assets/session.mjs";
+import { Viewer } from "/assets/viewer.mjs";
+import { parameters, session, stream, token, transport } from "/assets/watch-start.js";
 
 const video = document.getElementById("video");
 const unmute = document.getElementById("unmute");
 const allow = document.getElementById("allow");
-const stream = decodeURIComponent(location.pathname.split("/")[2] ?? "");
-const parameters = new URLSearchParams(location.search);
-const token = takeToken();
 if (parameters.has("embed")) document.body.classList.add("embedded");
 
 const isFirefox = navigator.userAgent.includes("Firefox/");
@@ -28,18 +29,17 @@ const plots = {
 };
 
 if (stream) document.title = `${stream} · PCast`;
-// The name of a stream is text from the address. "<" is escaped, so "</script>" cannot end it.
+// The name of a stream is text from the address. "<" is escaped, so that the end tag of a script cannot end it.
 const quotedStream = JSON.stringify(stream).replaceAll("<", "\\u003c");
 document.getElementById("embed").textContent = `<video id="pcast" controls playsinline style="width:100%"></video>
 <script type="module">
   import { subscribe } from "${location.origin}/pcast.mjs";
   subscribe({ stream: ${quotedStream}, token: "TOKEN", video: document.getElementById("pcast") });
-</script>`;
+<\/script>`; // escaped, because this file is within an element of the page
 
 const captions = new Captions(video, document.getElementById("captions"), document.getElementById("cc"),
   () => (viewer.timeShift === "live" ? null : viewer.frame?.timecode ?? null));
-const transport = parameters.get("transport") ?? "auto";
-const viewer = subscribe({ stream, token, video, transport });
+const viewer = new Viewer({ stream, token, video, transport }, session);
 new SeekBar(viewer);
 const on = (type, handle) => viewer.addEventListener(type, ({ detail }) => handle(detail));
 

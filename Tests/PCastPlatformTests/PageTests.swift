@@ -57,7 +57,7 @@ import Testing
                     rest.append("/assets/" + (part.split(separator: "/").last ?? ""))
                 }
             }
-            #expect(seen.count == 21, "\(seen)")
+            #expect(seen.count == 22, "\(seen)")
         }
     }
 

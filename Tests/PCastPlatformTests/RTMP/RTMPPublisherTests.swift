@@ -33,6 +33,14 @@ struct RTMPPublisherTests {
         return encoder
     }
 
+    /// Returns whether one stream of the application is counted as ended for a reason.
+    private func counts(_ reason: String, _ platform: TestPlatform) async throws -> Bool {
+        try await eventually {
+            try await platform.send("GET", "/metrics").body.contains(
+                #"pcast_streams_ended_total{application="first",reason="\#(reason)"} 1"#)
+        }
+    }
+
     private func streams(_ platform: TestPlatform) async throws -> String {
         try await platform.ask("GET", "/pcast/streams").body
     }
@@ -48,8 +56,7 @@ struct RTMPPublisherTests {
             try await other.unpublish()
             #expect(try await platform.reaches("pcast_streams", 0))
             #expect(try await other.receives("NetStream.Unpublish.Success"))
-            let metrics = try await platform.send("GET", "/metrics").body
-            #expect(metrics.contains(#"pcast_streams_ended_total{application="first",reason="ended"} 1"#))
+            #expect(try await counts("ended", platform))
         }
     }
 
@@ -77,8 +84,7 @@ struct RTMPPublisherTests {
             let encoder = try await publish(try Tokens.publishing(), to: platform, port)
             try await encoder.close()
             #expect(try await platform.reaches("pcast_streams", 0))
-            let metrics = try await platform.send("GET", "/metrics").body
-            #expect(metrics.contains(#"pcast_streams_ended_total{application="first",reason="failed"} 1"#))
+            #expect(try await counts("failed", platform))
             #expect(try await platform.reaches("pcast_rtmp_connections", 0))
         }
     }
@@ -106,7 +112,7 @@ struct RTMPPublisherTests {
                 #expect(try await encoder.receives("The stream key is not valid: get a new one."))
                 #expect(try await eventually { encoder.isClosed })
             }
-            #expect(try await platform.figure("pcast_rtmp_publishers_rejected_total") == 3)
+            #expect(try await platform.reaches("pcast_rtmp_publishers_rejected_total", 3))
         }
     }
 

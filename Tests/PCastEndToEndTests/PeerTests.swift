@@ -40,7 +40,7 @@ extension EndToEnd {
                     known.insert(stream)
                 }
                 // On loopback nothing is lost but what a socket has no room for, because its program does not read in time.
-                let overflows = try platform.receiveBufferErrors()
+                let overflows = try await Self.receiveBufferErrors(in: network, of: workspace)
                 try await platform.program.end()
                 #expect(lost <= overflows, "\(overflows) datagrams found no room")
                 #expect(!FileManager.default.fileExists(atPath: "/run/netns/\(network)"))
@@ -116,6 +116,19 @@ extension EndToEnd {
                     BuiltProgram.path("pcast"),
                 ] + serve, limit: .longestSuite)
             return try await LocalPlatform(program, in: workspace)
+        }
+
+        /// The number of datagrams that found no room in a socket of a network (`RcvbufErrors`, proc_net_snmp).
+        private static func receiveBufferErrors(in network: String, of workspace: TestWorkspace) async throws -> Int {
+            // The program that created the network is outside of it.
+            let lines = try await workspace.run(
+                "\(BuiltProgram.peers)/namespace.sh", [network, "cat", "/proc/net/snmp"]
+            ).output
+            let rows = lines.filter { $0.hasPrefix("Udp:") }.map { $0.split(separator: " ") }
+            guard rows.count == 2, let column = rows[0].firstIndex(of: "RcvbufErrors"), column < rows[1].count,
+                let count = Int(rows[1][column])
+            else { throw EndToEndFailure("no RcvbufErrors in \(lines)") }
+            return count
         }
 
         /// Runs one publisher and its viewers, and returns the stream.

@@ -16,7 +16,7 @@ extension EndToEnd {
         /// The film is played often enough for a recording of it, with the time that a viewer needs to begin on a busy
         /// machine.
         private func makeFilm(in workspace: TestWorkspace) async throws -> Film {
-            try await Film.make(seconds: 6, rounds: 15, in: workspace)
+            try await Film.make(seconds: 6, rounds: 30, in: workspace)
         }
 
         private func check(
@@ -30,6 +30,15 @@ extension EndToEnd {
             guard let film else { return }
             let found = try await film.find(screenshot)
             #expect(found.difference < 6, "the screenshot shows the film")
+        }
+
+        /// Starts the README's listener for SRT. It listens when this function returns, because an encoder tries to connect
+        /// for three seconds only.
+        private func startListener(on platform: RecipePlatform) async throws -> RunningProgram {
+            let listener = try platform.start(
+                try ReadmeRecipe("Publish with FFmpeg by SRT").command(with: "pcast pull"))
+            try await platform.awaitDatagramPort(9_000, of: listener)
+            return listener
         }
 
         private func publishTestPattern(to platform: RecipePlatform) async throws -> String {
@@ -47,8 +56,7 @@ extension EndToEnd {
             "OBS publishes by SRT as the README says", .enabled(if: ThisMachine.hasOBS), .timeLimit(.minutes(5)))
         func obs() async throws {
             try await onPlatform { platform in
-                let pull = try ReadmeRecipe("Publish with FFmpeg by SRT").command(with: "pcast pull")
-                let listener = try platform.start(pull)
+                let listener = try await startListener(on: platform)
                 let server = platform.value(of: try ReadmeRecipe("Publish with OBS").code(with: "srt://"))
                 let obs = try await OBS.start(server: server, on: platform)
                 let stream = try await platform.local.stream()
@@ -78,7 +86,7 @@ extension EndToEnd {
             try await onPlatform { platform in
                 let film = try await makeFilm(in: platform.workspace)
                 let recipe = try ReadmeRecipe("Publish with FFmpeg by SRT")
-                let listener = try platform.start(try recipe.command(with: "pcast pull"))
+                let listener = try await startListener(on: platform)
                 let encoder = try platform.start(try recipe.command(with: "ffmpeg"))
                 let stream = try await platform.local.stream()
                 try await check(stream, of: platform, shows: film)

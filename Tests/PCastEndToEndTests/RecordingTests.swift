@@ -23,7 +23,7 @@ extension EndToEnd {
                     [
                         "publish", "--uri", platform.uri, "--token", token, "--video", "synthetic", "--audio",
                         "synthetic", "--size", "640x360", "--json",
-                    ])
+                    ], limit: .longestSuite)
                 let stream = try #require(try await publisher.event("publishing")["streamId"].text)
                 return Recording(platform: platform, publisher: publisher, stream: stream)
             }
@@ -106,7 +106,8 @@ extension EndToEnd {
             .enabled(if: ThisMachine.hasFFmpeg))
         func story() async throws {
             try await TestWorkspace.run { workspace in
-                let platform = try await LocalPlatform.start(in: workspace, ["--data", workspace.path("data")])
+                let platform = try await LocalPlatform.start(
+                    in: workspace, ["--data", workspace.path("data")], limit: .longestSuite)
                 let recording = try await Recording.start(on: platform)
                 let stream = recording.stream
                 try await recording.awaitRecorded(Self.recorded)
@@ -165,7 +166,7 @@ extension EndToEnd {
             try await TestWorkspace.run { workspace in
                 // The stream ends soon after the restart, because nobody resumes it.
                 let options = ["--data", workspace.path("data"), "--reconnect-grace", "1s"]
-                let killed = try await LocalPlatform.start(in: workspace, options)
+                let killed = try await LocalPlatform.start(in: workspace, options, limit: .longestSuite)
                 let recording = try await Recording.start(on: killed)
                 let recorded = try await recording.awaitRecorded(Self.recorded)
                 killed.program.send(SIGKILL)
@@ -173,7 +174,7 @@ extension EndToEnd {
                 try await killed.program.expectExitStatus(128 + SIGKILL)
                 recording.publisher.send(SIGKILL)
 
-                let platform = try await LocalPlatform.start(in: workspace, options)
+                let platform = try await LocalPlatform.start(in: workspace, options, limit: .longestSuite)
                 let entry = try await Self.completed(recording.stream, on: platform)
                 #expect(try #require(entry["duration"].number) >= recorded - 1_000)
                 let file = try await Self.download(recording.stream, "killed.mp4", of: platform)
@@ -193,7 +194,7 @@ extension EndToEnd {
                 try await platform.program.end()
 
                 // The next start finds no difference.
-                let next = try await LocalPlatform.start(in: workspace, options)
+                let next = try await LocalPlatform.start(in: workspace, options, limit: .longestSuite)
                 #expect(!next.program.messages.lines.values.contains { $0.contains("reconciled") })
                 #expect(try await Self.completed(recording.stream, on: next)["size"] == entry["size"])
                 try await next.program.end()
@@ -226,7 +227,7 @@ extension EndToEnd {
                     "recordings", "--s3-region", "eu-central-1", "--s3-prefix", "live/", "--s3-credentials",
                     credentials, "--s3-delete-local",
                 ]
-                let first = try await LocalPlatform.start(in: workspace, options)
+                let first = try await LocalPlatform.start(in: workspace, options, limit: .longestSuite)
                 let recording = try await Recording.start(on: first)
                 let stream = recording.stream
                 try await recording.awaitRecorded(Self.recorded)
@@ -238,7 +239,7 @@ extension EndToEnd {
                 try await first.program.expectExitStatus(128 + SIGKILL)
 
                 _ = try await Self.command("normal", to: store, in: workspace)
-                let platform = try await LocalPlatform.start(in: workspace, options)
+                let platform = try await LocalPlatform.start(in: workspace, options, limit: .longestSuite)
                 let folder = workspace.path("data/recordings/\(stream)")
                 try await Self.wait(for: platform) {
                     try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty
@@ -296,7 +297,7 @@ extension EndToEnd {
                     "--mount", "sh", "-c", #"mount -t tmpfs -o "$0" tmpfs "$1" && shift && exec "$@""#, options, disk,
                     try BuiltProgram.path("pcast"), "serve", "--json", "--listen", "127.0.0.1:0", "--rtc-port", "0",
                     "--application", LocalPlatform.application, "--data", workspace.path("data"), "--recordings", disk,
-                ])
+                ], limit: .longestSuite)
         }
 
         /// Waits until a publisher has sent for two seconds more.
@@ -348,7 +349,8 @@ extension EndToEnd {
         @Test("a folder that is removed ends its recording with one message, and the stream continues")
         func removed() async throws {
             try await TestWorkspace.run { workspace in
-                let platform = try await LocalPlatform.start(in: workspace, ["--data", workspace.path("data")])
+                let platform = try await LocalPlatform.start(
+                    in: workspace, ["--data", workspace.path("data")], limit: .longestSuite)
                 let recording = try await Recording.start(on: platform)
                 // The folder exists when something is recorded.
                 try await recording.awaitRecorded(1)
@@ -381,7 +383,7 @@ extension EndToEnd {
                     try "not a recording".write(toFile: "\(root)/\(file)", atomically: true, encoding: .utf8)
                 }
                 let options = ["--data", workspace.path("data"), "--recordings", root]
-                let platform = try await LocalPlatform.start(in: workspace, options)
+                let platform = try await LocalPlatform.start(in: workspace, options, limit: .longestSuite)
                 let recording = try await Recording.start(on: platform)
                 try await recording.awaitRecorded(1)
                 recording.publisher.send(SIGINT)

@@ -32,10 +32,10 @@ extension EndToEnd {
 
         @Test(
             "the management API matches its description according to schemathesis",
-            .enabled(if: ThisMachine.schemathesis != nil), .timeLimit(.minutes(5)))
+            .enabled(if: ThisMachine.schemathesis != nil), .timeLimit(.minutes(20)))
         func description() async throws {
             try await TestWorkspace.run { workspace in
-                let platform = try await LocalPlatform.start(in: workspace)
+                let platform = try await LocalPlatform.start(in: workspace, limit: .longestSuite)
                 let examples = ThisMachine.isFull ? "100" : "15"
                 // The application in the path is the authenticated one, so that more than the rejection of others is
                 // tested.
@@ -57,8 +57,8 @@ extension EndToEnd {
                         "--no-color",
                         "--generation-database", "none", "--request-timeout", "60", "--suppress-health-check",
                         "too_slow",
-                    ])
-                let status = try await checker.exitStatus(within: .longestRun + .seconds(20))
+                    ], limit: .longestSuite)
+                let status = try await checker.exitStatus(within: .longestSuite)
                 #expect(status == 0, "\(checker.output.lines.values.joined(separator: "\n"))")
                 #expect(platform.program.isRunning)
             }

@@ -1,28 +1,42 @@
-import Dispatch
 import Foundation
 import PCastTestSupport
+import Synchronization
 import Testing
 
 extension EndToEnd {
     /// A platform that a service manager has started. The test has the manager's socket.
     @Suite("Service")
     struct ServiceTests {
-        /// Waits for a datagram that begins with a line, and returns its lines.
-        private func next(_ line: String, _ socket: NotificationSocket) async throws -> [String] {
-            let lines: [String]? = await withCheckedContinuation { continuation in
-                DispatchQueue.global().async {
-                    var lines = socket.receive()
-                    while let received = lines, received.first != line { lines = socket.receive() }
-                    continuation.resume(returning: lines)
+        /// The datagrams that a service manager receives. They are read at once, because the socket has room for a few
+        /// only, and the platform waits for room.
+        private final class Datagrams: Sendable {
+            private let received = Awaited<[String]>()
+            private let examined = Mutex(0)
+
+            init(of socket: NotificationSocket) {
+                let received = received
+                Thread.detachNewThread {
+                    // It ends two minutes after the last datagram.
+                    while let lines = socket.receive() { received.add(lines) }
+                    received.finish()
                 }
             }
-            return try #require(lines, "\(line) was not received")
+
+            /// Waits for the next datagram that begins with a line, and returns its lines.
+            func next(_ line: String) async throws -> [String] {
+                let earlier = examined.withLock { $0 }
+                let lines = await received.first(after: earlier) { $0.first == line }
+                let found = received.values.dropFirst(earlier).firstIndex { $0.first == line }
+                examined.withLock { $0 = (found ?? earlier) + 1 }
+                return try #require(lines, "\(line) was not received")
+            }
         }
 
         @Test("the service manager receives start, liveness, reload and end", .timeLimit(.minutes(5)))
         func notifications() async throws {
             try await TestWorkspace.run { workspace in
                 let socket = try NotificationSocket("@pcast-\(UUID().uuidString)")
+                let datagrams = Datagrams(of: socket)
                 let file = workspace.path("pcast.yaml")
                 try "serve:\n  listen: 127.0.0.1:0\n  rtcPort: 0\n".write(
                     toFile: file, atomically: true, encoding: .utf8)
@@ -30,23 +44,23 @@ extension EndToEnd {
                     "serve", "--config", file,
                     variables: ["NOTIFY_SOCKET": socket.name, "WATCHDOG_USEC": "1500000"])
                 let uri = try #require(try await program.event("listening")["uri"].text)
-                #expect(try await next("READY=1", socket) == ["READY=1", "STATUS=Listening at \(uri)."])
-                for _ in 0..<3 { #expect(try await next("WATCHDOG=1", socket) == ["WATCHDOG=1"]) }
+                #expect(try await datagrams.next("READY=1") == ["READY=1", "STATUS=Listening at \(uri)."])
+                for _ in 0..<3 { #expect(try await datagrams.next("WATCHDOG=1") == ["WATCHDOG=1"]) }
 
                 program.send(SIGHUP)
-                #expect(try await next("RELOADING=1", socket).last?.hasPrefix("MONOTONIC_USEC=") == true)
-                _ = try await next("READY=1", socket)
+                #expect(try await datagrams.next("RELOADING=1").last?.hasPrefix("MONOTONIC_USEC=") == true)
+                _ = try await datagrams.next("READY=1")
                 _ = try await program.event("reloaded")
 
                 // The service is ready again after a reload that has failed.
                 try "serve:\n  listen: [\n".write(toFile: file, atomically: true, encoding: .utf8)
                 program.send(SIGHUP)
-                _ = try await next("RELOADING=1", socket)
-                _ = try await next("READY=1", socket)
+                _ = try await datagrams.next("RELOADING=1")
+                _ = try await datagrams.next("READY=1")
                 _ = try await program.event("reloadFailed")
 
                 program.send(SIGTERM)
-                let stopping = try await next("STOPPING=1", socket)
+                let stopping = try await datagrams.next("STOPPING=1")
                 // The drain time of 10 s, and the time after which stopping is aborted.
                 #expect(stopping.contains("EXTEND_TIMEOUT_USEC=15000000"))
                 #expect(try await program.exitStatus() == 0)

@@ -65,7 +65,7 @@ extension EndToEnd {
                 for (path, isFilm) in [("film.mp4", true), ("redirect", false)] {
                     try await Self.pull("http://127.0.0.1:\(port)/\(path)", isFilm: isFilm, workspace)
                 }
-                #expect(server.events("asked").count >= 2)
+                _ = try await server.event("asked") { _ in server.events("asked").count >= 2 }
                 #expect(server.events("reached").isEmpty)
             }
         }

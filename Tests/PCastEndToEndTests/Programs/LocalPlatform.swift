@@ -77,18 +77,6 @@ struct LocalPlatform: Sendable {
         }
     }
 
-    /// The number of datagrams that found no room in a socket of the platform's network (`RcvbufErrors`, proc_net_snmp).
-    func receiveBufferErrors() throws -> Int {
-        guard let process = program.processID,
-            let text = try? String(contentsOfFile: "/proc/\(process)/net/snmp", encoding: .utf8)
-        else { throw EndToEndFailure("the platform's network has no statistics") }
-        let rows = text.split(separator: "\n").filter { $0.hasPrefix("Udp:") }.map { $0.split(separator: " ") }
-        guard rows.count == 2, let column = rows[0].firstIndex(of: "RcvbufErrors"), column < rows[1].count,
-            let count = Int(rows[1][column])
-        else { throw EndToEndFailure("no RcvbufErrors in \(text)") }
-        return count
-    }
-
     func publishingToken() async throws -> String { try await workspace.token(Self.application, "--type", "publish") }
 
     func authenticationToken() async throws -> String { try await workspace.token(Self.application, "--type", "auth") }

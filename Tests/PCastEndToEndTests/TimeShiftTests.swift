@@ -81,19 +81,25 @@ extension EndToEnd {
                 let announced = try #require(renderer.timeShift.seekableRange)
                 #expect(announced.contains(first.captured))
 
+                // A busy publisher leaves out frames, so a seek may have to land at some distance from its target.
+                let published = screen.sights.values.map(\.captured)
+                func allowedError(at time: WallTime) throws -> TimeSpan {
+                    try Self.seekError + #require(published.map { ($0 - time).magnitude }.min())
+                }
+
                 // By UTC.
                 let target = first.captured + .seconds(2)
                 let timeShift = try renderer.seek(to: target)
                 #expect(timeShift === renderer.timeShift)
                 try await Self.state(.playing, of: timeShift)
                 let landed = try #require(timeShift.startTime)
-                #expect((landed - target).magnitude <= Self.seekError)
+                #expect(try (landed - target).magnitude <= allowedError(at: target))
                 #expect(try #require(timeShift.seekableRange).contains(target))
                 // A last frame in real time may be on its way to the surface.
                 _ = try await screen.next { ($0.captured - landed).magnitude < .seconds(2) }
                 let count = screen.sights.values.count
                 _ = await screen.sights.first(after: count) { _ in screen.sights.values.count >= count + 60 }
-                let shifted = screen.sights.values.suffix(60)
+                let shifted = screen.sights.values.dropFirst(count).prefix(60)
                 for (before, after) in zip(shifted, shifted.dropFirst()) {
                     #expect(after.captured > before.captured && after.age > Self.realTime)
                     // The capture time of the frame is that of its picture.
@@ -112,7 +118,8 @@ extension EndToEnd {
                 try renderer.seek(by: .seconds(-1))
                 try await Self.state(.paused, of: timeShift)
                 let back = try #require(timeShift.startTime)
-                #expect((back - (paused - .seconds(1))).magnitude <= Self.seekError)
+                let wanted = paused - .seconds(1)
+                #expect(try (back - wanted).magnitude <= allowedError(at: wanted))
                 let frame = await screen.sights.first(after: shown) { ($0.captured - back).magnitude <= Self.seekError }
                 #expect(frame != nil)
                 timeShift.play()
@@ -254,19 +261,29 @@ extension EndToEnd {
                 let goal = try await witness.heard("added goal")
                 #expect(
                     await sights.first { $0.stamp.captureTime(near: $0.shown) > goal.gate + .seconds(4) } != nil)
-                #expect(try #require(player.playhead?.timecodeRange).contains(goal.gate))
+                // The window follows the stream, later on a busy machine.
+                let end = ContinuousClock.now + .timeout
+                while player.playhead?.timecodeRange?.contains(goal.gate) != true {
+                    try #require(ContinuousClock.now < end, "the window does not contain the event")
+                    try await ContinuousClock().sleep(for: .milliseconds(50))
+                }
 
                 // Two seconds before the event, it is withdrawn. It returns with its frame.
                 let count = witness.received.values.count
-                try await player.seek(to: goal.gate - .seconds(2))
-                let head = try #require(player.playhead)
-                let reached = try #require(head.timecode)
-                #expect((reached - (goal.gate - .seconds(2))).magnitude < .seconds(1))
+                let shown = sights.values.count
+                let target = goal.gate - .seconds(2)
+                try await player.seek(to: target)
+                #expect(try #require(player.playhead?.timecode) >= target - .seconds(1))
+                // The first frame from before the event is that of the seek.
+                let landed = try #require(
+                    await sights.first(after: shown) { $0.stamp.captureTime(near: $0.shown) < goal.gate })
+                let since = sights.values.count
+                #expect((landed.stamp.captureTime(near: landed.shown) - target).magnitude < .seconds(1))
                 _ = try await witness.heard("deleted goal seek", after: count)
                 let again = try await witness.heard("added goal", after: count)
                 // A frame lasts 33 ms.
                 #expect(try #require(again.displayed) >= again.gate - .milliseconds(50), "\(again)")
-                for sight in sights.values.suffix(20) {
+                for sight in sights.values.dropFirst(since).suffix(20) {
                     let captured = sight.stamp.captureTime(near: sight.shown)
                     #expect(sight.shown - captured > .seconds(2))
                 }
@@ -275,8 +292,9 @@ extension EndToEnd {
                 player.pause()
                 await player.settled()
                 let paused = try #require(player.playhead?.timecode)
+                let held = sights.values.count
                 player.play()
-                let next = try #require(await sights.first(after: sights.values.count))
+                let next = try #require(await sights.first(after: held))
                 #expect(next.stamp.captureTime(near: next.shown) - paused < .seconds(1))
 
                 try await player.seekToLiveEdge()

@@ -81,6 +81,9 @@ extension EndToEnd {
             // The tab keeps its token over a reload.
             try await stage.heard(.easeLiveReady, after: count)
             try await browser.wait(for: "document.querySelector('#volume').value === '40'")
+            try await browser.wait(
+                for: "['player.volume', 'player.mute', 'player.speed'].every("
+                    + "(name) => wire.received.some((m) => m.event === name))")
             let replayed = try await browser.evaluate("wire.received.map((m) => m.event)").list.compactMap(\.text)
             #expect(
                 replayed.starts(with: ["bridge.welcome", "app.status", "player.ready", "player.state", "player.time"]))
@@ -154,10 +157,11 @@ extension EndToEnd {
                 try await stage.heard(.easeLiveError, after: count) { message in
                     if case .easeLiveError(let error) = message { error.level == .fatal } else { false }
                 }
-                let errors = stage.classic.values.dropFirst(count).compactMap { message in
+                await stage.overlay.settled()
+                // A page that was stalled before may have caused a warning already.
+                let errors = stage.classic.values.compactMap { message in
                     if case .easeLiveError(let error) = message { error } else { nil }
                 }
-                // A page that was stalled before may have caused a warning already.
                 #expect(errors.count >= 2 && errors.last?.level == .fatal)
                 #expect(errors.dropLast().allSatisfy { $0.level == .warning })
                 #expect(errors.allSatisfy { $0.component == .bridgeConnectivity })

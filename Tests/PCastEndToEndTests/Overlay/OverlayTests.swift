@@ -17,10 +17,14 @@ extension EndToEnd {
         func story() async throws {
             try await TestWorkspace.run { workspace in
                 let programme = try await StampedProgramme.make(seconds: 60, in: workspace)
+                let browser = try await Browser.start(in: workspace)
                 let stage = try await OverlayTestSetup(programme)
-                let (player, browser) = (stage.player, try await Browser.start(in: workspace))
+                let player = stage.player
+                // The program waits for the page, which receives no metadata from before.
+                player.pause()
                 try await browser.open(stage.address)
                 try await stage.heard(.easeLiveReady)
+                player.play()
                 #expect(stage.count(.bridgeReady) == 1 && stage.count(.playerReady) == 1)
                 try await browser.wait(for: "document.querySelector('#state').textContent === 'Playing'")
                 #expect(try await browser.evaluate("location.href.includes('token')") == .bool(false))
@@ -63,11 +67,13 @@ extension EndToEnd {
             let times = try await browser.evaluate(
                 "wire.received.filter((m) => m.event === 'player.time').map((m) => m.metadata.timecode)")
             let numbers = times.list.compactMap(\.number)
-            let steps = zip(numbers.dropFirst(), numbers).map { $0 - $1 }
+            // A restart of the film is not a step.
+            let steps = zip(numbers.dropFirst(), numbers).map { $0 - $1 }.filter { $0 > -30_000 }
             // The steps are a quarter of a second of the program. A busy machine makes them longer.
             #expect(steps.allSatisfy { $0 >= 150 } && steps.sorted()[steps.count / 2] <= 600, "\(steps)")
+            let count = stage.classic.values.count
             stage.player.pause()
-            try await stage.heard(.playerState) { $0 == .playerState(.paused) }
+            try await stage.heard(.playerState, after: count) { $0 == .playerState(.paused) }
             await stage.player.settled()
             try await browser.wait(for: "document.querySelector('#state').textContent === 'Paused'")
             try await expectFrame(stage, browser)
@@ -198,6 +204,7 @@ extension EndToEnd {
             stage.center.post(OverlayNotification(.appLanguage("de")), subject: stage.overlay)
             try await browser.wait(for: "document.querySelector('#state').textContent === 'Läuft'")
             try await stage.heard(.bridgeLanguage) { $0 == .bridgeLanguage("de", available: ["en", "de", "es"]) }
+            try await stage.heard(.appLanguage)
             #expect(stage.count(.bridgeLanguage) == 1 && stage.count(.appLanguage) == 1)
             try await browser.press("ArrowDown", in: "#language")
             try await stage.heard(.bridgeLanguage) { $0 == .bridgeLanguage("es", available: ["en", "de", "es"]) }

@@ -42,11 +42,15 @@ extension RealTimePlayback {
             let player = scenario.player
             player.set(video: Video(origin.uri("/s.m3u8")), play: true)
 
-            // The server is slower than playback.
-            try await scenario.wait(for: "+ stalled")
-            #expect(player.state == .playing(buffering: true) && player.playhead?.rate == 0)
+            // The server is slower than playback, which may recover and stall again before a busy machine continues here.
+            try await scenario.wait {
+                scenario.hasReported("+ stalled") && player.state == .playing(buffering: true)
+                    && player.playhead?.rate == 0
+            }
             trouble.change { $0.slowness = 0 }
-            try await scenario.wait(for: "+ recovered")
+            try await scenario.wait {
+                scenario.life.last(where: { $0 == "stalled" || $0 == "recovered" }) == "recovered"
+            }
             let lines = scenario.transcript.all
             let stalled = try #require(lines.firstIndex(of: "+ stalled"))
             let recovered = try #require(lines.firstIndex(of: "+ recovered"))

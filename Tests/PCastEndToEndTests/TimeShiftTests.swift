@@ -93,7 +93,8 @@ extension EndToEnd {
                 #expect(timeShift === renderer.timeShift)
                 try await Self.state(.playing, of: timeShift)
                 let landed = try #require(timeShift.startTime)
-                #expect(try (landed - target).magnitude <= allowedError(at: target))
+                let allowed = try allowedError(at: target)
+                #expect((landed - target).magnitude <= allowed)
                 #expect(try #require(timeShift.seekableRange).contains(target))
                 // A last frame in real time may be on its way to the surface.
                 _ = try await screen.next { ($0.captured - landed).magnitude < .seconds(2) }
@@ -119,7 +120,8 @@ extension EndToEnd {
                 try await Self.state(.paused, of: timeShift)
                 let back = try #require(timeShift.startTime)
                 let wanted = paused - .seconds(1)
-                #expect(try (back - wanted).magnitude <= allowedError(at: wanted))
+                let allowedBack = try allowedError(at: wanted)
+                #expect((back - wanted).magnitude <= allowedBack)
                 let frame = await screen.sights.first(after: shown) { ($0.captured - back).magnitude <= Self.seekError }
                 #expect(frame != nil)
                 timeShift.play()

@@ -72,10 +72,7 @@ final class ClusterTestbed: Sendable {
 
     /// Ends all processes, and removes the network.
     func stop() {
-        for process in nodes.withLock({ nodes in
-            defer { nodes = [:] }
-            return Array(nodes.values)
-        }) { process.terminateAtOnce() }
+        for node in Node.allCases { kill(node) }
         nats.terminateAtOnce()
         network.stop()
         try? FileManager.default.removeItem(atPath: folder)
@@ -85,19 +82,9 @@ final class ClusterTestbed: Sendable {
 
     /// Starts a node, and returns when it listens. Throws `BenchFailure` if it does not.
     func start(_ node: Node) async throws {
-        var environment = [
+        let environment = [
             "PCAST_SERVE_APPLICATION": "bench:\(secret)", "PCAST_SERVE_CLUSTER_SECRET": clusterSecret,
         ]
-        var prefix: [String] = []
-        if options.fastNode == node {
-            // The program runs others as its children, which would survive it. So it only reports its library.
-            let library = "$(\(Self.clockProgram) -f +5m printenv LD_PRELOAD)"
-            prefix = ["sh", "-c", "LD_PRELOAD=\(library) && export LD_PRELOAD && exec \"$0\" \"$@\""]
-            environment["FAKETIME"] = "+5m"
-            // Only the time of day differs.
-            environment["FAKETIME_DONT_FAKE_MONOTONIC"] = "1"
-            environment["DONT_FAKE_MONOTONIC"] = "1"
-        }
         let process = try RecordedProcess(
             [
                 "serve", "--config", "\(folder)/pcast.yaml", "--listen", "0.0.0.0:\(Self.webPort)", "--rtc-port",
@@ -105,13 +92,30 @@ final class ClusterTestbed: Sendable {
                 "--advertise", "\(node.address)", "--cluster",
                 "nats://\(TunneledHost.address(UInt8(Self.natsHost + 1))):\(NATSServer.port)", "--node", node.name,
                 "--region", "bench", "--cluster-address", node.uri,
-            ], environment: environment, in: network.hosts[node.rawValue], behind: prefix)
+            ], environment: environment, in: network.hosts[node.rawValue],
+            behind: options.fastNode == node ? Self.fastClock : [])
         nodes.withLock { $0[node] = process }
         _ = try await process.first("listening")
     }
 
     /// Kills the process of a node.
-    func kill(_ node: Node) { nodes.withLock { $0.removeValue(forKey: node) }?.terminateAtOnce() }
+    func kill(_ node: Node) {
+        guard let process = nodes.withLock({ $0.removeValue(forKey: node) }) else { return }
+        process.terminateAtOnce()
+        if options.fastNode == node { Self.removeSharedClock(of: process.processID) }
+    }
+
+    /// The command that runs a program whose time of day is five minutes fast. Only the library of `faketime` is not enough:
+    /// it changes the environment when it is loaded, after which Swift does not find the arguments of the program.
+    /// `faketime` runs the program as its child, which `setpriv` ends together with it.
+    private static let fastClock = [
+        clockProgram, "-m", "--exclude-monotonic", "-f", "+5m", "setpriv", "--pdeathsig", "KILL",
+    ]
+
+    /// Removes the shared memory of a `faketime` process that was killed.
+    private static func removeSharedClock(of process: Int32) {
+        for name in ["faketime_shm_", "sem.faketime_sem_"] { unlink("/dev/shm/\(name)\(process)") }
+    }
 
     /// Stops the process of a node as a supervisor does, and kills it after ten seconds.
     func stop(_ node: Node) {

@@ -78,6 +78,8 @@ final class RecordedProcess: Sendable {
         }
     }
 
+    var processID: Int32 { process.processID }
+
     /// Sends SIGINT without waiting for the process to end.
     func interrupt() { process.interrupt() }
 

@@ -232,6 +232,53 @@ package enum ClusterKey: Hashable, Sendable {
     case revocation(String)
 }
 
+extension ClusterKey: Comparable {
+    /// The kind of the value, and its names.
+    private var order: (Int, String, String) {
+        switch self {
+        case .stream(let name): (0, name, "")
+        case .standby(let name, let node): (1, name, node)
+        case .node(let name): (2, name, "")
+        case .drain(let node): (3, node, "")
+        case .revocation(let token): (4, token, "")
+        }
+    }
+
+    /// Compares the kinds, and then the names.
+    package static func < (left: ClusterKey, right: ClusterKey) -> Bool { left.order < right.order }
+}
+
+/// A set of keys in the order in which they were inserted. The order of a `Set` depends on the hash values of a process, with
+/// which a simulation could not be repeated.
+struct ClusterKeyQueue: Sendable {
+    /// The numbers of the present keys.
+    private var numbers: [ClusterKey: UInt64] = [:]
+    /// The keys in the order of their numbers, and those that were removed since.
+    private var entries: [(key: ClusterKey, number: UInt64)] = []
+    private var next: UInt64 = 0
+
+    var isEmpty: Bool { numbers.isEmpty }
+
+    /// The keys, the first one first.
+    var keys: [ClusterKey] { entries.filter { numbers[$0.key] == $0.number }.map(\.key) }
+
+    func contains(_ key: ClusterKey) -> Bool { numbers[key] != nil }
+
+    /// Adds a key at the end, unless it is present.
+    mutating func insert(_ key: ClusterKey) {
+        guard numbers[key] == nil else { return }
+        next += 1
+        numbers[key] = next
+        entries.append((key, next))
+    }
+
+    mutating func remove(_ key: ClusterKey) {
+        numbers[key] = nil
+        // Each key that is removed pays for its entry.
+        if entries.count > 2 * numbers.count + 64 { entries.removeAll { numbers[$0.key] != $0.number } }
+    }
+}
+
 // MARK: The directory
 
 /// A change that a directory reports.

@@ -52,7 +52,7 @@ package struct ClusterMember: Sendable {
     private var operations: [ClusterKey: UInt64] = [:]
     private var nextOperation: UInt64 = 0
     /// The keys whose values may differ from what this node wants.
-    private var unsettled: Set<ClusterKey> = []
+    private var unsettled = ClusterKeyQueue()
     /// The times before which a key is not written again.
     private var retries: [ClusterKey: Instant] = [:]
     /// The values that this node removes.
@@ -88,8 +88,7 @@ package struct ClusterMember: Sendable {
         self.node = node
         self.timing = timing
         random = ClaimSequence(state: seed)
-        self.now = now
-        nextRenewal = now
+        (self.now, nextRenewal) = (now, now)
     }
 
     // MARK: Inputs of the program
@@ -138,7 +137,7 @@ package struct ClusterMember: Sendable {
     /// Removes the announcements of this node, because it stops.
     package mutating func leave() {
         isLeaving = true
-        unsettled.formUnion(publications.keys.map { ClusterKey.stream($0) })
+        for name in publications.keys.sorted() { unsettled.insert(.stream(name)) }
         publications = [:]
         unsettled.insert(.node(node.name))
         settleAll()
@@ -270,20 +269,19 @@ package struct ClusterMember: Sendable {
             if case .revocation = value.record, !removals.contains(key) { requests[key] = value.record }
             forget(key)
         }
-        (isSynchronized, seen) = (true, [])
-        retries = [:]
+        (isSynchronized, seen, retries) = (true, [], [:])
         // A lease begins again, because renewals could not arrive.
         for name in Array(peers.keys) { peers[name]?.renewed = now }
-        for publication in publications.keys { unsettled.insert(.stream(publication)) }
-        for key in requests.keys { unsettled.insert(key) }
+        for publication in publications.keys.sorted() { unsettled.insert(.stream(publication)) }
+        for key in requests.keys.sorted() { unsettled.insert(key) }
         unsettled.insert(.drain(node.name))
-        for (key, value) in values {
+        let own = values.filter { _, value in
             switch value.record {
-            case .stream(let stream), .standby(let stream):
-                if stream.node == node.name { unsettled.insert(key) }
-            case .node, .drain, .revocation: break
+            case .stream(let stream), .standby(let stream): stream.node == node.name
+            case .node, .drain, .revocation: false
             }
         }
+        for key in own.keys.sorted() { unsettled.insert(key) }
         nextRenewal = now
         outputs.append(.event(.connected))
     }
@@ -426,43 +424,47 @@ package struct ClusterMember: Sendable {
     }
 
     private mutating func findLostNodes() {
-        for (name, peer) in peers where !peer.isLost && now - peer.renewed > timing.lease {
+        let lost = peers.filter { !$1.isLost && now - $1.renewed > timing.lease }.sorted { $0.key < $1.key }
+        guard !lost.isEmpty else { return }
+        for (name, peer) in lost {
             peers[name]?.isLost = true
             if peer.renewal != nil { outputs.append(.event(.nodeLost(name))) }
-            for publication in publications.values where publication.epoch == nil {
-                unsettled.insert(.stream(publication.stream.name))
-            }
+        }
+        for (name, publication) in publications.sorted(by: { $0.key < $1.key }) where publication.epoch == nil {
+            unsettled.insert(.stream(name))
         }
     }
 
     /// Removes the values of nodes that are lost for a long time, and revocations of expired tokens.
     private mutating func removeExpired() {
-        for (name, peer) in peers where peer.isLost && now - peer.renewed > timing.removal { remove(name) }
-        for (key, value) in values {
-            guard case .revocation(let revocation) = value.record,
-                now - value.received > TimeSpan.seconds(revocation.lifetime)
-            else { continue }
-            removals.insert(key)
-            unsettled.insert(key)
+        for name in peers.keys.sorted() {
+            if let peer = peers[name], peer.isLost, now - peer.renewed > timing.removal { remove(name) }
         }
+        let expired = values.filter { _, value in
+            guard case .revocation(let revocation) = value.record else { return false }
+            return now - value.received > TimeSpan.seconds(revocation.lifetime)
+        }
+        removeValues(of: expired.keys)
     }
 
     /// Removes the values of a node that is lost for a long time.
     private mutating func remove(_ name: String) {
-        var count = 0
-        for (key, value) in values {
+        let left = values.filter { _, value in
             switch value.record {
-            case .stream(let stream): guard stream.node == name, publications[stream.name] == nil else { continue }
-            case .standby(let stream): guard stream.node == name else { continue }
-            case .node(let other): guard other.name == name else { continue }
-            case .drain(let request): guard request.node == name else { continue }
-            case .revocation: continue
+            case .stream(let stream): stream.node == name && publications[stream.name] == nil
+            case .standby(let stream): stream.node == name
+            case .node(let other): other.name == name
+            case .drain(let request): request.node == name
+            case .revocation: false
             }
-            count += 1
-            removals.insert(key)
-            unsettled.insert(key)
         }
-        if count == 0 { peers[name] = nil }
+        removeValues(of: left.keys)
+        if left.isEmpty { peers[name] = nil }
+    }
+
+    private mutating func removeValues(of keys: some Sequence<ClusterKey>) {
+        removals.formUnion(keys)
+        for key in keys.sorted() { unsettled.insert(key) }
     }
 
     // MARK: Reconciliation
@@ -478,9 +480,9 @@ package struct ClusterMember: Sendable {
     private mutating func settleAll() {
         guard isSynchronized, !isSuperseded, !unsettled.isEmpty else { return }
         // The lease is renewed first.
-        let own = ClusterKey.node(node.name)
-        if unsettled.contains(own) { settleOne(own) }
-        for key in unsettled where operations.count < Self.operationLimit { settleOne(key) }
+        if unsettled.contains(.node(node.name)) { settleOne(.node(node.name)) }
+        guard operations.count < Self.operationLimit else { return }
+        for key in unsettled.keys where operations.count < Self.operationLimit { settleOne(key) }
     }
 
     private mutating func settleOne(_ key: ClusterKey) {

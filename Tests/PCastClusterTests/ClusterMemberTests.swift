@@ -402,6 +402,30 @@ struct ClusterMemberTests {
         #expect(cluster.values.values.count == 1)
     }
 
+    @Test("a node announces its streams in the order of their names when the directory is connected")
+    func orderOfAnnouncements() {
+        var node = TestMember("a", seed: 1)
+        let names = (0..<12).map { "stream \($0 * 7 % 12)" }
+        for name in names {
+            node.member.publish(ClusterStream(name: name, stream: name, application: "app"), .takeOver)
+        }
+        node.connect(DirectoryValues())
+        let written = node.member.takeOutputs().compactMap { output in
+            if case .write(.stream(let stream), _, _) = output { stream.name } else { nil }
+        }
+        #expect(written == names.sorted())
+    }
+
+    @Test("nodes that are lost at the same time are reported in the order of their names")
+    func orderOfLostNodes() {
+        let names = (0..<12).map { "node \($0 * 7 % 12)" }
+        var cluster = TestCluster(["a"] + names)
+        cluster.members[0].events = []
+        cluster.advance(.seconds(7 as Int64), stopped: Set(1...12))
+        let lost = cluster.members[0].events.compactMap { if case .nodeLost(let name) = $0 { name } else { nil } }
+        #expect(lost == names.sorted())
+    }
+
     @Test("a revocation reaches all nodes, and is removed after the lifetime of its token")
     func revocation() {
         var cluster = TestCluster(["a", "b"])

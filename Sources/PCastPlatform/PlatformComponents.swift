@@ -132,10 +132,10 @@ struct PlatformComponents: Sendable {
             configuration.streams, mediaDirectory: configuration.jobs?.directory, router: router, workers: workers,
             directory: directory, authenticator: authenticator, events: events, records: platformRecords.records,
             logger: logger)
-        cluster = configuration.cluster.map { [directory] cluster in
+        cluster = configuration.cluster.map { [directory, registry] cluster in
             ClusterService(
                 cluster, directory: configuration.clusterDirectory, timing: configuration.clusterTiming,
-                streams: directory, capacity: configuration.maximumPeers, logger: logger)
+                streams: directory, sessions: registry, capacity: configuration.maximumPeers, logger: logger)
         }
         authenticator.revocations.cluster.value = cluster?.cluster
         directory.otherNodes.value = cluster?.cluster
@@ -284,8 +284,8 @@ struct PlatformComponents: Sendable {
             guard let reservation = await limiter.reserve(for: connection) else { return }
             await SignalingSession(
                 connection, authenticator: authenticator, directory: directory, registry: registry, workers: workers,
-                rooms: rooms, turnCredentials: turnCredentials, limiter: limiter, clock: clock, timeouts: timeouts,
-                logger: logger
+                rooms: rooms, turnCredentials: turnCredentials, limiter: limiter, cluster: cluster, clock: clock,
+                timeouts: timeouts, logger: logger
             ).run()
             withExtendedLifetime(reservation) {}
         }

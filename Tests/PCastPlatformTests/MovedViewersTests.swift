@@ -1,8 +1,10 @@
 import AsyncHTTPClient
 import Foundation
 import NIOCore
+import PCast
 import PCastCluster
 import PCastCore
+import PCastSignaling
 import Testing
 
 @testable import PCastPlatform
@@ -53,5 +55,80 @@ struct MovedViewersTests {
             #expect(try await node.send("GET", other).status == 204)
             #expect(await node.platform.streams().map(\.viewers) == [1])
         }
+    }
+
+    @Test("a drained node redirects new sessions of the PCast protocol; those that exist stay")
+    func redirected() async throws {
+        try await Self.run { node, other in
+            let expected = ClusterService.webSocket(of: other.listening.uri)
+            #expect(expected.hasPrefix("ws://") && expected.hasSuffix("/ws"))
+            try await ProtocolClient.run(node) { client async throws in
+                let session = try #require(try await client.authenticate())
+                #expect(try await node.send("POST", "/pcast/nodes/a/drain").status == 200)
+                #expect(try await client.authenticate(session: session) == session)
+            }
+            try await ProtocolClient.run(node) { client async throws in
+                let response = try await client.response(Requests.authenticate("", session: nil))
+                guard case .authenticate(let refusal)? = response else {
+                    Issue.record("the authentication is not answered")
+                    return
+                }
+                #expect(refusal.status == "capacity" && refusal.redirect == expected)
+            }
+        }
+    }
+
+    @Test("the SDK starts at another node, if the platform redirects it")
+    func redirectedSDK() async throws {
+        try await Self.run { node, other in
+            #expect(try await node.send("POST", "/pcast/nodes/a/drain").status == 200)
+            try await Self.withClient(of: node) { client in
+                #expect(client.sessionID != nil)
+                let media = ApplicationMedia(channels: nil)
+                let publisher = try await client.publish(mediaStream: media.mediaStream)
+                #expect(await other.platform.streams().map(\.id) == [publisher.streamID])
+                #expect(await node.platform.streams().isEmpty)
+                media.stop()
+            }
+        }
+    }
+
+    @Test("a subscription of the SDK continues at another node, and a publication stays")
+    func movedSubscription() async throws {
+        try await Self.run { node, other in
+            try await Self.withClient(of: node) { publishing in
+                let media = ApplicationMedia(channels: nil)
+                let publisher = try await publishing.publish(mediaStream: media.mediaStream)
+                try await Self.withClient(of: node) { viewing in
+                    let subscription = try await viewing.subscribe(streamID: publisher.streamID)
+                    #expect(await node.platform.streams().map(\.viewers) == [1])
+                    let former = viewing.sessionID
+                    // The other node knows the origin of the stream before it is requested there.
+                    let isKnown = try await eventually {
+                        try await other.send("GET", "/pcast/nodes").body.contains("\(publisher.streamID)")
+                    }
+                    try #require(isKnown)
+                    #expect(try await node.send("POST", "/pcast/nodes/a/drain").status == 200)
+                    #expect(try await eventually { await other.platform.streams().map(\.viewers) == [1] })
+                    #expect(subscription.endedInfo == nil)
+                    #expect(viewing.sessionID != nil && viewing.sessionID != former)
+                    #expect(await node.platform.streams().map(\.id) == [publisher.streamID])
+                }
+                media.stop()
+            }
+        }
+    }
+
+    /// Runs `body` with a client of the platform that has authenticated.
+    private static func withClient(of platform: TestPlatform, _ body: (PCast) async throws -> Void) async throws {
+        let client = PCast(PCastOptions(uri: platform.uri))
+        try await client.start()
+        do {
+            try await body(client)
+        } catch {
+            await client.shutdown()
+            throw error
+        }
+        await client.shutdown()
     }
 }

@@ -13,12 +13,20 @@ import Testing
     /// The notifications that a client received.
     private final class Told: Sendable {
         private let ends = Mutex<[StreamEnd]>([])
+        private let requests = Mutex(0)
+        /// Whether the client is connected.
+        private let accepts: Bool
+
+        init(accepts: Bool = true) { self.accepts = accepts }
 
         var streams: [StreamID] { ends.withLock { $0.map(\.streamID) } }
+        /// The number of requests to connect to another node.
+        var moves: Int { requests.withLock { $0 } }
 
         func deliver(_ news: SessionRegistry.SessionUpdate) -> Bool {
             if case .ended(let end) = news { ends.withLock { $0.append(end) } }
-            return true
+            if case .moved = news { requests.withLock { $0 += 1 } }
+            return accepts
         }
     }
 
@@ -117,6 +125,64 @@ import Testing
         let opened = try #require(await registry.open(application, previous: nil, at: start) { _ in true })
         let other = await registry.open(ApplicationID("second"), previous: opened.id, at: start) { _ in true }
         #expect(other != nil && other?.id != opened.id)
+    }
+
+    @Test("a session with nothing but viewings that its client can continue elsewhere is moved if it accepts")
+    func moved() async throws {
+        let registry = SessionRegistry()
+        let (accepting, refusing) = (Told(), Told(accepts: false))
+        let movable = try #require(await registry.open(application, previous: nil, at: start) { accepting.deliver($0) })
+        let member = try #require(await registry.open(application, previous: nil, at: start) { refusing.deliver($0) })
+        let publishing = try #require(await registry.open(application, previous: nil, at: start) { _ in true })
+        let idle = try #require(await registry.open(application, previous: nil, at: start) { _ in true })
+        #expect(await registry.began(StreamID("a"), in: movable.id, canMove: true))
+        #expect(await registry.began(StreamID("b"), in: member.id, canMove: true))
+        #expect(await registry.began(StreamID("c"), in: publishing.id, canMove: true))
+        #expect(await registry.began(StreamID("d"), in: publishing.id))
+        let move = { (seconds: Int64) in
+            await registry.move(
+                since: start, atMost: 10, endingAfter: .seconds(3 as Int64), at: start + .seconds(seconds))
+        }
+        #expect(await move(0).isEmpty)
+        #expect(accepting.moves == 1 && refusing.moves == 1)
+        #expect(await registry.isMoving(movable.id))
+        for session in [member, publishing, idle] { #expect(await registry.isMoving(session.id) == false) }
+        await registry.connectionLost(movable.id, connection: movable.connection, at: start)
+        #expect(await move(2).isEmpty)
+        #expect(await move(3) == [StreamID("a")])
+        let owner = SessionOwner(identity: "this machine")
+        #expect(await registry.mayResume(movable.id, of: application, by: owner) == false)
+        // Each session is requested once.
+        #expect(accepting.moves == 1 && refusing.moves == 1)
+        #expect(await registry.counts.all == 3)
+    }
+
+    @Test("a moved session whose client returns stays, and at most a number of sessions is moved at a time")
+    func returned() async throws {
+        let registry = SessionRegistry()
+        let client = Told()
+        var sessions: [SessionRegistry.Opened] = []
+        for number in 0..<3 {
+            let opened = try #require(await registry.open(application, previous: nil, at: start) { client.deliver($0) })
+            #expect(await registry.began(StreamID("\(number)"), in: opened.id, canMove: true))
+            sessions.append(opened)
+        }
+        let move = { (seconds: Int64) in
+            await registry.move(
+                since: start, atMost: 2, endingAfter: .seconds(3 as Int64), at: start + .seconds(seconds))
+        }
+        #expect(await move(0).isEmpty)
+        #expect(client.moves == 2)
+        #expect(await move(1).isEmpty)
+        #expect(client.moves == 3)
+        for session in sessions {
+            await registry.connectionLost(session.id, connection: session.connection, at: start + .seconds(1))
+            let resumed = await registry.open(application, previous: session.id, at: start + .seconds(2)) { _ in true }
+            #expect(resumed?.id == session.id)
+            #expect(await registry.isMoving(session.id) == false)
+        }
+        #expect(await move(9).isEmpty)
+        #expect(await registry.counts.all == 3)
     }
 
     @Test("the end of a session returns its streams and removes it") func goodbye() async throws {

@@ -4,6 +4,17 @@ import Testing
 
 @testable import PCast
 
+private func address(_ uri: String) -> PlatformAddress {
+    do {
+        return try PlatformAddress(option: uri, token: "")
+    } catch {
+        fatalError("\(error)")
+    }
+}
+
+/// The platform of the application.
+private let home = address("http://a.example")
+
 /// A session and the platform's half of the conversation. Only the test connects them.
 private struct Pair {
     var client = SessionMachine(identity: ClientIdentity(deviceID: "device"))
@@ -62,7 +73,7 @@ private struct Pair {
 
     /// Establishes the session.
     mutating func goOnline(as session: String = "session-1") {
-        client.start(token: "token")
+        client.start(at: home, token: "token")
         connect()
         exchange()
         answerAuthentication(session: session)
@@ -75,6 +86,18 @@ private struct Pair {
         response.status = status
         if status == "ok" { response.sessionID = session }
         answer(asked[0].0, .authenticate(response))
+    }
+
+    /// Connects, and answers the authentication with a redirection.
+    mutating func redirect(to uri: String, status: String = "capacity") {
+        asked = []
+        connect()
+        exchange()
+        var response = PCastAuthenticateResponse()
+        response.status = status
+        response.redirect = uri
+        answer(asked[0].0, .authenticate(response))
+        asked = []
     }
 
     var events: [PCastEvent] { received.compactMap { if case .event(let event) = $0 { event } else { nil } } }
@@ -106,7 +129,7 @@ private func setup(_ token: String = "stream-token") -> SignalingRequest {
     @Test("a request before the connection is sent together with the authentication")
     func requestBeforeConnection() {
         var pair = Pair()
-        pair.client.start(token: "token")
+        pair.client.start(at: home, token: "token")
         pair.client.request(setup(), ticket: 1, at: pair.now)
         pair.drainClient()
         #expect(pair.flight.isEmpty)
@@ -124,7 +147,7 @@ private func setup(_ token: String = "stream-token") -> SignalingRequest {
     @Test("a request during the authentication is sent at once")
     func requestDuringAuthentication() {
         var pair = Pair()
-        pair.client.start(token: "token")
+        pair.client.start(at: home, token: "token")
         pair.connect()
         pair.client.request(setup(), ticket: 1, at: pair.now)
         pair.drainClient()
@@ -136,7 +159,7 @@ private func setup(_ token: String = "stream-token") -> SignalingRequest {
         arguments: [false, true])
     func notOpened(isOpen: Bool) {
         var pair = Pair()
-        pair.client.start(token: "token")
+        pair.client.start(at: home, token: "token")
         pair.client.request(setup(), ticket: 1, at: pair.now)
         pair.connect(isOpen: false)
         #expect(pair.flight.count == 2)
@@ -157,7 +180,7 @@ private func setup(_ token: String = "stream-token") -> SignalingRequest {
     @Test("a rejected token ends the start and all pending requests")
     func rejectedToken() {
         var pair = Pair()
-        pair.client.start(token: "token")
+        pair.client.start(at: home, token: "token")
         pair.client.request(setup(), ticket: 7, at: pair.now)
         pair.connect()
         pair.exchange()
@@ -247,7 +270,7 @@ private func setup(_ token: String = "stream-token") -> SignalingRequest {
         pair.answerAuthentication(status: "unauthorized", session: "")
         #expect(pair.client.resumable == SessionID("session-1"))
         var next = Pair()
-        next.client.start(token: "another", resuming: pair.client.resumable)
+        next.client.start(at: home, token: "another", resuming: pair.client.resumable)
         next.connect()
         next.exchange()
         guard case .authenticate(let message)? = next.asked.first?.1 else {
@@ -306,10 +329,112 @@ private func setup(_ token: String = "stream-token") -> SignalingRequest {
         #expect(pair.disconnect() == nil)
     }
 
+    @Test("a start that is redirected connects to the other node at once, with the requests that were sent")
+    func redirectedStart() {
+        var pair = Pair()
+        pair.client.start(at: home, token: "token")
+        pair.client.request(setup("first"), ticket: 1, at: pair.now)
+        pair.client.request(setup("second"), ticket: 2, at: pair.now)
+        pair.redirect(to: "ws://b.example:8080/ws")
+        #expect(pair.closes == 1)
+        #expect(pair.client.platform == address("http://b.example:8080"))
+        #expect(pair.disconnect() == .zero)
+        #expect(pair.answers.isEmpty && pair.startResults.isEmpty && pair.events.isEmpty)
+        pair.connect()
+        pair.exchange()
+        pair.answerAuthentication(session: "session-b")
+        let tokens = pair.asked.compactMap { if case .setupStream(let setup) = $0.1 { setup.streamToken } else { nil } }
+        #expect(tokens == ["first", "second"])
+        #expect(pair.startResults == [.success(SessionID("session-b"))])
+        #expect(pair.interruptions == 0)
+    }
+
+    @Test("a session that is moved gets a new one at the other node, and its streams are interrupted")
+    func moved() {
+        var pair = Pair()
+        pair.goOnline()
+        #expect(pair.disconnect() == .zero)
+        pair.redirect(to: "ws://b.example/ws")
+        #expect(pair.disconnect() == .zero)
+        pair.connect()
+        pair.exchange()
+        pair.answerAuthentication(session: "session-b")
+        #expect(pair.events == [.offline, .authenticated(.ok, SessionID("session-b")), .online])
+        #expect(pair.interruptions == 1)
+        // The session is resumed at the node that has it.
+        #expect(pair.disconnect() == .zero)
+        #expect(pair.client.platform == address("http://b.example"))
+    }
+
+    @Test(
+        "a redirection without TLS, to this host, to a malformed address or back to the same platform is not followed",
+        arguments: [
+            "ws://b.example/ws", "wss://127.0.0.1/ws", "wss://b.example", "b.example/ws", "ftp://b.example/ws",
+            "wss://b.example/?/ws", "wss://a.example/ws",
+        ])
+    func forbiddenRedirection(uri: String) {
+        var pair = Pair()
+        pair.client.start(at: address("https://a.example"), token: "token")
+        pair.redirect(to: uri)
+        #expect(pair.startResults.map { $0.failure?.status } == [.capacity])
+        #expect(pair.disconnect() == nil)
+    }
+
+    @Test("a redirection of a client whose token is refused is not followed")
+    func unauthorizedRedirection() {
+        var pair = Pair()
+        pair.client.start(at: home, token: "token")
+        pair.redirect(to: "ws://b.example/ws", status: "unauthorized")
+        #expect(pair.startResults.map { $0.failure?.status } == [.unauthorized])
+    }
+
+    @Test("redirections in a loop end, and there are at most three in a row")
+    func redirectionLoop() {
+        var loop = Pair()
+        loop.client.start(at: home, token: "token")
+        loop.redirect(to: "ws://b.example/ws")
+        #expect(loop.disconnect() == .zero)
+        loop.redirect(to: "ws://a.example/ws")
+        #expect(loop.startResults.map { $0.failure?.status } == [.capacity])
+
+        var chain = Pair()
+        chain.client.start(at: home, token: "token")
+        for name in ["b", "c", "d"] {
+            chain.redirect(to: "ws://\(name).example/ws")
+            #expect(chain.disconnect() == .zero)
+        }
+        chain.redirect(to: "ws://e.example/ws")
+        #expect(chain.startResults.map { $0.failure?.status } == [.capacity])
+    }
+
+    @Test("a client that cannot follow a redirection, or loses the other node, connects to its platform again")
+    func unreachableNode() {
+        var pair = Pair()
+        pair.goOnline()
+        #expect(pair.disconnect() == .zero)
+        pair.redirect(to: "ws://b.example/ws")
+        #expect(pair.disconnect() == .zero)
+        // The other node cannot be reached.
+        #expect(pair.disconnect() != nil)
+        #expect(pair.client.platform == home)
+        pair.redirect(to: "ws://b.example/ws")
+        #expect(pair.disconnect() == .zero)
+        pair.connect()
+        pair.exchange()
+        pair.answerAuthentication(session: "session-b")
+        // A node that is started again is tried for three seconds.
+        #expect(pair.disconnect() == .zero)
+        #expect(pair.disconnect(isRefused: true) != nil)
+        #expect(pair.client.platform == address("http://b.example"))
+        pair.now = pair.now + .seconds(3)
+        #expect(pair.disconnect(isRefused: true) != nil)
+        #expect(pair.client.platform == home)
+    }
+
     @Test("the first connection is not retried")
     func firstConnectionFails() {
         var pair = Pair()
-        pair.client.start(token: "token")
+        pair.client.start(at: home, token: "token")
         pair.client.request(setup(), ticket: 1, at: pair.now)
         #expect(pair.disconnect() == nil)
         #expect(pair.startResults.count == 1)
@@ -352,7 +477,7 @@ private func setup(_ token: String = "stream-token") -> SignalingRequest {
     @Test("a stop during the start fails the start and the pending requests")
     func stopDuringStart() {
         var pair = Pair()
-        pair.client.start(token: "token")
+        pair.client.start(at: home, token: "token")
         pair.client.request(setup(), ticket: 1, at: pair.now)
         pair.client.stop(forGood: false)
         pair.drainClient()
@@ -374,7 +499,7 @@ private func setup(_ token: String = "stream-token") -> SignalingRequest {
                 pair.goOnline()
                 #expect(pair.disconnect() != nil)
             } else {
-                pair.client.start(token: "token")
+                pair.client.start(at: home, token: "token")
             }
             pair.connect()
             pair.exchange()
@@ -388,4 +513,8 @@ private func setup(_ token: String = "stream-token") -> SignalingRequest {
             #expect(pair.disconnect() == nil)
         }
     }
+}
+
+extension Result {
+    fileprivate var failure: Failure? { if case .failure(let error) = self { error } else { nil } }
 }

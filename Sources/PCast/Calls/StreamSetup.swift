@@ -53,10 +53,9 @@ struct StreamSetup: Sendable {
                 note(stream, lifecycle, session)
                 return Established(streamID: stream, playlist: answer.playlist)
             }
-            lifecycle.setEndNotifier { info in Self.notifyPlatform(to: stream, info, session) }
             let back = StreamReconnection(of: stream, by: self, call, lifecycle, session)
             lifecycle.setReturn { back.begin() }
-            call.restartsICE { offer in await Self.restart(stream, offer: offer, session) }
+            Self.follow(stream, call, lifecycle, session)
             try await call.accept(description, relays: relays)
             note(stream, lifecycle, session)
             return Established(streamID: stream, timeShift: TimeShiftOffer(response, token: streamToken))
@@ -67,6 +66,14 @@ struct StreamSetup: Sendable {
             call.close()
             throw error
         }
+    }
+
+    /// Lets the end of the stream and restarts of its ICE be sent to the platform under this ID.
+    static func follow(
+        _ stream: StreamID, _ call: MediaCall, _ lifecycle: StreamLifecycle, _ session: SignalingClient
+    ) {
+        lifecycle.setEndNotifier { info in notifyPlatform(to: stream, info, session) }
+        call.restartsICE { offer in await restart(stream, offer: offer, session) }
     }
 
     /// Logs that the stream was set up, the changes of its data quality, and its end.
@@ -110,7 +117,7 @@ struct StreamSetup: Sendable {
         // The ID is empty directly after Authenticate, which means the session of this conversation.
         stream.sessionID = session.sessionID?.description ?? ""
         stream.options = ["data-quality-notifications"]
-        if direction == .download { stream.options += ["captions", TimeShiftOffer.option] }
+        if direction == .download { stream.options += ["captions", TimeShiftOffer.option, "redirect"] }
         if let former {
             stream.options.append("resume-stream=\(former)")
         } else if resumes {
@@ -285,10 +292,18 @@ struct TimeShiftOffer: Hashable, Sendable {
     }
 }
 
-/// Sets up a stream again under the same ID, each time that the platform reports its media connection as lost. The
-/// stream ends with `failed` if that does not succeed in time.
+/// Sets up a stream again, each time that the platform reports its media connection as lost. The stream ends with `failed`
+/// if that does not succeed in time.
+///
+/// The ID is the same at the same platform. A subscription continues at another node under another ID.
 final class StreamReconnection: Sendable {
-    private let stream: StreamID
+    /// A stream, and the platform that knows it.
+    private struct Place {
+        var stream: StreamID
+        var platform: PlatformAddress?
+    }
+
+    private let place: Mutex<Place>
     private let setup: StreamSetup
     private let call: MediaCall
     private let lifecycle: StreamLifecycle
@@ -304,7 +319,7 @@ final class StreamReconnection: Sendable {
         of stream: StreamID, by setup: StreamSetup, _ call: MediaCall, _ lifecycle: StreamLifecycle,
         _ session: SignalingClient
     ) {
-        self.stream = stream
+        place = Mutex(Place(stream: stream, platform: session.platform))
         self.setup = setup
         self.call = call
         self.lifecycle = lifecycle
@@ -341,11 +356,22 @@ final class StreamReconnection: Sendable {
     /// Makes one attempt. Throws an error if it fails.
     private func setUp() async throws(PCastError) {
         let offer = try await call.renew()
-        let request = SignalingRequest.setupStream(setup.message(offer: offer, session: session, resuming: stream))
-        let response = try await session.perform(request).get()
+        let (former, platform) = (place.withLock { $0 }, session.platform)
+        let isMoved = setup.direction == .download && platform != former.platform
+        let request = SignalingRequest.setupStream(
+            setup.message(offer: offer, session: session, resuming: isMoved ? nil : former.stream))
+        let response = try await session.perform(request, listener: isMoved ? lifecycle : nil).get()
         let (id, answer) = try StreamSetup.read(response)
-        guard id == stream, case .media(let description, let relays) = answer else {
+        guard isMoved || id == former.stream, case .media(let description, let relays) = answer else {
             throw PCastError(.malformedResponse, during: "SetupStream")
+        }
+        if isMoved {
+            place.withLock { $0 = Place(stream: id, platform: platform) }
+            session.forget(former.stream)
+            StreamSetup.follow(id, call, lifecycle, session)
+            session.logger.info(
+                "the subscription continues at another node",
+                metadata: ["stream": "\(former.stream)", "continuation": "\(id)"])
         }
         // If the connection was lost once more, the next attempt starts from the beginning.
         guard !Task.isCancelled else { return }

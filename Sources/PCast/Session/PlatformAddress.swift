@@ -24,8 +24,29 @@ struct PlatformAddress: Hashable, Sendable {
         uri = text.hasSuffix("/") ? String(text.dropLast()) : text
     }
 
+    /// The longest address of a redirection, in bytes.
+    private static let longestRedirection = 2_048
+
+    /// Reads the address of the signaling WebSocket at another node, to which `platform` redirects a client. Returns nil for
+    /// a malformed address, for one without TLS if the platform has TLS, and if only one of the two is on loopback.
+    init?(redirection: String, from platform: PlatformAddress) {
+        guard redirection.utf8.count <= Self.longestRedirection, redirection.hasSuffix(Self.webSocketPath),
+            let address = try? WebAddress(redirection), let current = try? WebAddress(platform.uri),
+            address.isSecure || !current.isSecure
+        else { return nil }
+        let authority = redirection.dropLast(Self.webSocketPath.utf8.count)
+        guard let separator = authority.firstRange(of: "://"), !authority.contains("?"), !authority.contains("#") else {
+            return nil
+        }
+        uri = (address.isSecure ? "https" : "http") + authority[separator.lowerBound...]
+        host = address.host
+        guard isLoopback == platform.isLoopback else { return nil }
+    }
+
+    private static let webSocketPath = "/ws"
+
     /// The address of the signaling WebSocket.
-    var webSocket: String { uri + "/ws" }
+    var webSocket: String { uri + Self.webSocketPath }
 
     /// Whether the platform is on this machine.
     var isLoopback: Bool { host == "localhost" || IPAddress(host)?.isLoopback == true }

@@ -53,14 +53,24 @@ struct SessionMachine {
     /// The round-trip time to the platform by its last response to a ping; nil before the first one.
     private(set) var roundTripTime: TimeSpan?
 
+    /// The platform to connect to: that of the application, or a node to which it has redirected the client; nil before the
+    /// start.
+    private(set) var platform: PlatformAddress?
+    /// The platform of the application.
+    private var home: PlatformAddress?
+    /// The platforms that have redirected the client since the last authentication, in order.
+    private var redirecting: [PlatformAddress] = []
+    /// Whether the connection is being closed, because the platform has redirected the client.
+    private var isRedirected = false
+
     private let identity: ClientIdentity
     private var token = ""
     private var machine = ClientSignalingMachine()
     private var authentication: SignalingRequestID?
     /// Whether the WebSocket is open.
     private var isOpen = false
-    private var tickets: [SignalingRequestID: (ticket: Ticket, name: String)] = [:]
-    /// The requests from before the first connection. Their number is limited like that of outstanding requests.
+    private var tickets: [SignalingRequestID: (ticket: Ticket, request: SignalingRequest)] = [:]
+    /// The requests from before the first connection, or before a redirection during the first authentication. Their number is limited like that of outstanding requests.
     private var waiting: [(request: SignalingRequest, ticket: Ticket)] = []
     /// The time at which the connection was lost; nil while online.
     private var offlineSince: Instant?
@@ -83,10 +93,15 @@ struct SessionMachine {
     /// The time for which a platform keeps the session of an offline client (Phenix's Web SDK: `maxOfflineTime`).
     static let maximumOfflineTime = TimeSpan.seconds(180)
 
+    /// The maximum number of redirections in a row.
+    static let maximumRedirections = 3
+
     /// Begins a session. A machine is started once; another session needs another machine. `previous` is a session to
     /// resume, if the platform still knows it.
-    mutating func start(token: String, resuming previous: SessionID? = nil) {
+    mutating func start(at address: PlatformAddress, token: String, resuming previous: SessionID? = nil) {
         precondition(phase == .idle, "a session must be started only once")
+        platform = address
+        home = address
         self.token = token
         sessionToResume = previous
         former = previous
@@ -137,13 +152,18 @@ struct SessionMachine {
 
     /// Fails the requests that were sent, in order.
     private mutating func refuseSent(_ error: PCastError) {
-        for (ticket, _) in tickets.values.sorted(by: { $0.ticket < $1.ticket }) { refuse(ticket, error) }
-        tickets = [:]
+        for (ticket, _) in takeSent() { refuse(ticket, error) }
+    }
+
+    /// Removes the requests that were sent, and returns them in order.
+    private mutating func takeSent() -> [(ticket: Ticket, request: SignalingRequest)] {
+        defer { tickets = [:] }
+        return tickets.values.sorted { $0.ticket < $1.ticket }
     }
 
     private mutating func send(_ request: SignalingRequest, ticket: Ticket, at now: Instant) {
         let id = machine.request(request, at: now)
-        tickets[id] = (ticket, request.typeName)
+        tickets[id] = (ticket, request)
         drain()
     }
 
@@ -174,8 +194,9 @@ struct SessionMachine {
         _ reason: PCastError, isRefused: Bool = false, at now: Instant,
         using generator: inout some RandomNumberGenerator
     ) -> TimeSpan? {
+        let wasOpen = isOpen
         // Requests fail for the reason why the WebSocket could not be opened.
-        if !isOpen { refuseSent(reason) }
+        if !wasOpen { refuseSent(reason) }
         isOpen = false
         machine.handle(.disconnected, at: now)
         authentication = nil
@@ -183,6 +204,7 @@ struct SessionMachine {
         switch phase {
         case .idle, .shutDown: return nil
         case .starting:
+            if isRedirected { break }
             fail(reason)
             return nil
         case .online:
@@ -190,6 +212,10 @@ struct SessionMachine {
             offlineSince = now
             outputs.append(.event(.offline))
         case .offline: break
+        }
+        if isRedirected {
+            isRedirected = false
+            return .zero
         }
         let offline = now - (offlineSince ?? now)
         guard offline < Self.maximumOfflineTime else {
@@ -199,6 +225,7 @@ struct SessionMachine {
         if isRefused, let pause = ReconnectionDelay.beforeQuickRetry(offline: offline, using: &generator) {
             return pause
         }
+        if !wasOpen { returnHome() }
         defer { failedAttempts += 1 }
         // The last attempt is made when the session is about to end.
         return min(
@@ -243,8 +270,8 @@ struct SessionMachine {
             authentication = nil
             return authenticated(result)
         }
-        guard let (ticket, name) = tickets.removeValue(forKey: id) else { return }
-        outputs.append(.answered(ticket, result.mapError { PCastError($0, during: name) }))
+        guard let (ticket, request) = tickets.removeValue(forKey: id) else { return }
+        outputs.append(.answered(ticket, result.mapError { PCastError($0, during: request.typeName) }))
     }
 
     // MARK: Authentication
@@ -254,6 +281,9 @@ struct SessionMachine {
         switch result {
         case .success(.authenticate(let response)) where RequestStatus(wire: response.status) == .ok:
             begin(SessionID(response.sessionID))
+        case .success(.authenticate(let response))
+        where !response.redirect.isEmpty && RequestStatus(wire: response.status) != .unauthorized:
+            redirect(to: response.redirect, response.status)
         case .success(let response): refused(PCastError(refusal: response.statusText, of: "Authenticate"))
         case .failure(let failure): lost(PCastError(failure, during: "Authenticate"))
         }
@@ -264,6 +294,7 @@ struct SessionMachine {
         let isFirst = phase == .starting
         phase = .online
         failedAttempts = 0
+        redirecting = []
         offlineSince = nil
         sessionID = session
         sessionToResume = session
@@ -274,12 +305,38 @@ struct SessionMachine {
         if isFirst { outputs.append(.started(.success(session))) }
     }
 
+    /// Connects to another node, to which the platform redirects the client. The requests that were sent together with
+    /// the authentication are sent to that node.
+    private mutating func redirect(to uri: String, _ status: String) {
+        guard let platform, redirecting.count < Self.maximumRedirections,
+            let next = PlatformAddress(redirection: uri, from: platform), next != platform,
+            !redirecting.contains(next)
+        else {
+            return refused(
+                PCastError(
+                    refusal: status, of: "Authenticate",
+                    because: "it redirects in a loop, too often, or to an address that is not permitted"))
+        }
+        redirecting.append(platform)
+        self.platform = next
+        isRedirected = true
+        waiting = takeSent().map { (request: $0.request, ticket: $0.ticket) }
+        outputs.append(.closeConnection)
+    }
+
+    /// Connects to the platform of the application next, which may name another node than the last time.
+    private mutating func returnHome() {
+        platform = home
+        redirecting = []
+    }
+
     /// Processes a refusal of the token, which may be temporary.
     private mutating func refused(_ error: PCastError) {
         guard phase == .offline, error.status != .unauthorized else { return fail(error) }
         // If the platform has no capacity, the session still exists. Other statuses refer to the session, and a new
         // session may succeed.
         if ![.capacity, .rateLimited, .timeout, .notReady].contains(error.status) { sessionToResume = nil }
+        if !redirecting.isEmpty { returnHome() }
         outputs.append(.closeConnection)
     }
 

@@ -34,7 +34,7 @@ final class SignalingClient: Sendable {
         var listeners: [StreamID: any StreamListener] = [:]
         /// The streams that have ended and whose end is still being reported. `stop` waits for them too.
         var ending: [StreamID: any StreamListener] = [:]
-        /// The platform of the session, which is resumed only there.
+        /// The platform of the application, at which alone the session of the last start is resumed.
         var address: PlatformAddress?
         /// The listeners of setups in progress. They receive the stream's notifications from the response on.
         var expected: [SessionMachine.Ticket: any StreamListener] = [:]
@@ -55,6 +55,10 @@ final class SignalingClient: Sendable {
 
     /// The ID of the session; nil without a session.
     var sessionID: SessionID? { state.withLock { $0.machine.sessionID } }
+
+    /// The platform to which the client is or will be connected: that of the application, or a node to which it has
+    /// redirected the client; nil before the start.
+    var platform: PlatformAddress? { state.withLock { $0.machine.platform } }
 
     /// The round-trip time to the platform; nil before the first measurement.
     var roundTripTime: TimeSpan? { state.withLock { $0.machine.roundTripTime } }
@@ -85,11 +89,11 @@ final class SignalingClient: Sendable {
             let former = state.address == address ? previous ?? state.machine.resumable : previous
             self.replaceMachine(&state)
             state.address = address
-            state.machine.start(token: token, resuming: former)
+            state.machine.start(at: address, token: token, resuming: former)
             state.started = started
             state.notifier = notifier
             let epoch = state.epoch
-            state.task = Task { await self.run(epoch: epoch, address: address) }
+            state.task = Task { await self.run(epoch: epoch) }
             return nil
         }
     }
@@ -249,6 +253,9 @@ final class SignalingClient: Sendable {
 
     private var rooms: [any RoomListener] { state.withLock { $0.rooms.compactMap(\.listener) } }
 
+    /// Ends the notifications of a stream that was set up again under another ID.
+    func forget(_ stream: StreamID) { _ = state.withLock { $0.listeners.removeValue(forKey: stream) } }
+
     /// Ends the notifications of a stream. `stop` still waits for the stream's end.
     func discard(_ stream: StreamID) {
         let listener = state.withLock { state in
@@ -352,12 +359,14 @@ final class SignalingClient: Sendable {
     // MARK: Connections
 
     /// Connects, and reconnects after each loss, until the session has ended.
-    private func run(epoch: Int, address: PlatformAddress) async {
+    private func run(epoch: Int) async {
         while true {
+            guard let address = state.withLock({ $0.epoch == epoch ? $0.machine.platform : nil }) else { return }
             let (reason, isRefused) = await connect(to: address, epoch: epoch)
             guard let pause = disconnected(reason, isRefused: isRefused, epoch: epoch) else { return }
             logger.info(
-                "disconnected from the platform", metadata: ["reason": "\(reason)", "retry": "\(pause)"])
+                "disconnected from the platform",
+                metadata: ["platform": "\(address.uri)", "reason": "\(reason)", "retry": "\(pause)"])
             do { try await Task.sleep(for: pause.duration) } catch { return }
         }
     }

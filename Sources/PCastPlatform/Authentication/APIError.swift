@@ -117,6 +117,11 @@ extension APIError {
         detail: "the platform is drained",
         retryAfter: .seconds(5))
 
+    /// Another node of the cluster serves the client.
+    static let elsewhere = APIError(
+        .capacity, "The node accepts no new clients: connect to the node to which it redirects.",
+        detail: "the client is redirected to another node")
+
     static let noBitrate = APIError(
         .capacity, "The bit rate limit is reached, so no other stream is admitted: retry later.")
 

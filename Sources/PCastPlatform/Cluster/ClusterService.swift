@@ -43,6 +43,7 @@ final class ClusterService: Sendable {
     let cluster: Cluster
     private let configuration: ClusterConfiguration
     private let streams: StreamDirectory
+    private let sessions: SessionRegistry
     private let capacity: Int
     private let logger: Logger
 
@@ -50,8 +51,8 @@ final class ClusterService: Sendable {
     private static let interval = Duration.milliseconds(100)
     /// The number of those intervals after which the load is measured.
     private static let loadPeriod = 20
-    /// The maximum number of viewers that a drained node moves in an interval, and the time after which it ends those that
-    /// have not left.
+    /// The maximum number of viewers, and of sessions of the PCast protocol, that a drained node moves in an interval; and
+    /// the time after which it ends their viewings.
     private static let movedViewers = 10
     private static let moveTime = TimeSpan.seconds(3 as Int64)
     /// The maximum number of nodes that a client receives.
@@ -60,10 +61,12 @@ final class ClusterService: Sendable {
     /// Creates the node. `directory` is another one than that in NATS.
     init(
         _ configuration: ClusterConfiguration, directory: (any ClusterDirectory)? = nil,
-        timing: ClusterMember.Timing = ClusterMember.Timing(), streams: StreamDirectory, capacity: Int, logger: Logger
+        timing: ClusterMember.Timing = ClusterMember.Timing(), streams: StreamDirectory, sessions: SessionRegistry,
+        capacity: Int, logger: Logger
     ) {
         self.configuration = configuration
         self.streams = streams
+        self.sessions = sessions
         self.capacity = capacity
         self.logger = logger
         // Paths are appended to the address.
@@ -115,6 +118,9 @@ final class ClusterService: Sendable {
                 let since = movingSince ?? MonotonicClock.now()
                 movingSince = since
                 await streams.moveViewers(since: since, atMost: Self.movedViewers, endingAfter: Self.moveTime)
+                let left = await sessions.move(
+                    since: since, atMost: Self.movedViewers, endingAfter: Self.moveTime, at: MonotonicClock.now())
+                for viewing in left { await streams.end(viewing, reason: .maintenance, description: "") }
             } else {
                 movingSince = nil
             }
@@ -192,6 +198,17 @@ final class ClusterService: Sendable {
     /// Returns the URI of another node for a client that this node does not serve, because it drains; nil if it does not,
     /// or if no other node accepts clients.
     func redirectionOfDrainedNode() -> String? { isDraining ? otherNode() : nil }
+
+    /// Returns the URI of another node for a new session, because this node has no place for its streams; nil if it has one,
+    /// or if no other node accepts clients.
+    func redirectionOfFullNode() -> String? { cluster.node.load.isFull ? otherNode() : nil }
+
+    /// Returns the URI of the signaling WebSocket at a node with this URI.
+    static func webSocket(of node: String) -> String {
+        let scheme = "http"
+        let uri = node.hasPrefix(scheme) ? "ws" + node.dropFirst(scheme.utf8.count) : node
+        return uri + PlatformComponents.webSocketPath
+    }
 
     /// Returns the URI of another node for a client that this node rejects; nil if none can serve the client.
     func redirection(after error: APIError, requesting stream: StreamID?) -> String? {

@@ -18,6 +18,9 @@ actor SessionRegistry {
         case dataQuality(StreamID, DataQuality)
         /// Captions of a viewed stream. They are not kept for a client that is not connected.
         case captions(StreamID, [CaptionCue])
+        /// The connection is to be closed, so that the client connects to another node. The session continues there with
+        /// new viewings.
+        case moved
     }
 
     private struct Entry {
@@ -31,6 +34,12 @@ actor SessionRegistry {
         /// The number of the current connection. The end of an older connection has no effect.
         var connection: Int
         var streams: Set<StreamID> = []
+        /// The viewings that the client can continue at another node.
+        var movable: Set<StreamID> = []
+        /// The time at which the client was requested to connect to another node; nil if it was not.
+        var movedSince: Instant?
+        /// Whether the client has not returned since then.
+        var isMoving = false
         /// The streams whose media connection must be re-established.
         var interrupted: Set<StreamID> = []
         /// The streams that ended while the session had no connection.
@@ -106,6 +115,7 @@ actor SessionRegistry {
         {
             sessions[previous]?.deliver = deliver
             sessions[previous]?.connection = nextConnection
+            sessions[previous]?.isMoving = false
             sessions[previous]?.pendingUpdates = []
             sessions[previous]?.pendingQualities = [:]
             absent.returned(previous)
@@ -169,9 +179,50 @@ actor SessionRegistry {
         return entry.streams
     }
 
-    /// Records a new stream of a session. Returns false if the session has ended.
-    func began(_ stream: StreamID, in id: SessionID) -> Bool {
+    // MARK: Moving
+
+    /// Closes connections, so that their clients connect to another node, because this one drains. Only sessions are moved
+    /// that have nothing but viewings which their clients can continue there. Sessions of clients that have left, and not
+    /// returned for a while, end.
+    ///
+    /// - Parameters:
+    ///   - start: The start of draining. Requests before it do not count.
+    ///   - limit: The maximum number of requests.
+    ///   - wait: The time between the request and the end.
+    ///   - now: The present time.
+    /// - Returns: The viewings of the sessions that ended, which end with them.
+    func move(
+        since start: Instant, atMost limit: Int, endingAfter wait: TimeSpan, at now: Instant
+    ) async -> Set<StreamID> {
+        var (requested, due): ([SessionID], [SessionID]) = ([], [])
+        for (id, entry) in sessions {
+            if let since = entry.movedSince, since >= start {
+                if entry.isMoving, entry.deliver == nil, now - since >= wait { due.append(id) }
+            } else if entry.deliver != nil, !entry.streams.isEmpty, entry.streams.isSubset(of: entry.movable),
+                requested.count < limit
+            {
+                requested.append(id)
+            }
+        }
+        let viewings = due.reduce(into: Set<StreamID>()) { $0.formUnion(close($1)) }
+        for id in requested {
+            guard let deliver = sessions[id]?.deliver else { continue }
+            sessions[id]?.movedSince = now
+            // The client may return before the delivery is complete.
+            sessions[id]?.isMoving = true
+            if await !deliver(.moved) { sessions[id]?.isMoving = false }
+        }
+        return viewings
+    }
+
+    /// Whether the client of a session was requested to connect to another node, and has not returned.
+    func isMoving(_ id: SessionID) -> Bool { sessions[id]?.isMoving == true }
+
+    /// Records a new stream of a session. `canMove` is whether the client can continue it at another node. Returns false
+    /// if the session has ended.
+    func began(_ stream: StreamID, in id: SessionID, canMove: Bool = false) -> Bool {
         sessions[id]?.interrupted.remove(stream)
+        if canMove { sessions[id]?.movable.insert(stream) }
         return sessions[id]?.streams.insert(stream) != nil
     }
 
@@ -182,6 +233,7 @@ actor SessionRegistry {
 
     func discard(_ stream: StreamID, in id: SessionID) {
         sessions[id]?.streams.remove(stream)
+        sessions[id]?.movable.remove(stream)
         sessions[id]?.interrupted.remove(stream)
     }
 
@@ -199,6 +251,7 @@ actor SessionRegistry {
     /// Records the end of a stream. The client is notified now, or when it reconnects.
     func ended(_ end: StreamEnd, in id: SessionID) async {
         guard sessions[id]?.streams.remove(end.streamID) != nil else { return }
+        sessions[id]?.movable.remove(end.streamID)
         sessions[id]?.interrupted.remove(end.streamID)
         sessions[id]?.pendingQualities[end.streamID] = nil
         if let deliver = sessions[id]?.deliver, await deliver(.ended(end)) { return }

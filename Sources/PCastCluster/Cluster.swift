@@ -207,6 +207,8 @@ package enum ClusterEvent: Hashable, Sendable {
     case superseded
     /// Another node requests that this one drains.
     case drainRequested
+    /// A token is not valid any more, by the identifier of its revocation.
+    case revoked(String)
     /// A value of the directory is invalid, or signed with another secret. It is reported once for each connection.
     case rejected(String)
     /// An operation has failed, and is attempted again.

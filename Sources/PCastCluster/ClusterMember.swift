@@ -306,6 +306,7 @@ package struct ClusterMember: Sendable {
         }
         // The claims after it must be epochs that records may have.
         logicalTime = max(logicalTime, min(revision, 1 << 61))
+        let isNew = values[key] == nil
         let received = values[key]?.record == record ? values[key]?.received ?? now : now
         values[key] = Value(record: record, revision: revision, received: received)
         switch record {
@@ -325,7 +326,7 @@ package struct ClusterMember: Sendable {
             {
                 outputs.append(.event(.drainRequested))
             }
-        case .revocation: break
+        case .revocation(let revocation): if isNew { outputs.append(.event(.revoked(revocation.token))) }
         }
     }
 

@@ -41,7 +41,8 @@ public struct JSONWebTokenPolicy: Hashable, Sendable {
             if let start = try time(name, claims), start > now + leeway { throw .notYetValid }
         }
         guard let claim = claims["pcast"]?.object else { throw .claim("pcast") }
-        return try JSONWebTokenGrants(claim, subject: claims["sub"]?.string, expires: expires)
+        return try JSONWebTokenGrants(
+            claim, subject: claims["sub"]?.string, id: claims["jti"]?.string, expires: expires)
     }
 
     /// Returns the time of a claim in seconds since 1970; nil if it is absent. Times are clamped to those of EdgeAuth
@@ -58,6 +59,8 @@ public struct JSONWebTokenPolicy: Hashable, Sendable {
 public struct JSONWebTokenGrants: Hashable, Sendable {
     /// The subject of the token (`sub`), such as a user; nil if absent.
     public let subject: String?
+    /// The identifier of the token (`jti`), by which it can be revoked; nil if it has none that is a text.
+    public let id: String?
     /// The application (`applicationId`); nil if the token names none.
     public let application: String?
     /// The operations on media, with the restrictions of an EdgeAuth token; nil if `type` is absent, which grants none.
@@ -71,8 +74,9 @@ public struct JSONWebTokenGrants: Hashable, Sendable {
     ///
     /// - Throws: ``JSONWebTokenError`` if a field has the wrong type, because a restriction that cannot be read must not
     ///   be ignored.
-    init(_ claim: JSONObject, subject: String?, expires: WallTime) throws(JSONWebTokenError) {
+    init(_ claim: JSONObject, subject: String?, id: String?, expires: WallTime) throws(JSONWebTokenError) {
         self.subject = subject
+        self.id = id
         var body = claim
         body["expires"] = .integer(expires.millisecondsSinceEpoch)
         guard let token = EdgeToken(body) else { throw .claim("pcast") }

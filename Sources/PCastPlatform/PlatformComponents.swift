@@ -204,9 +204,24 @@ struct PlatformComponents: Sendable {
         }
     }
 
+    /// Revokes the tokens again that were revoked before the platform stopped, also at the other nodes of a cluster.
+    private func restoreRevocations() async {
+        let now = MonotonicClock.wallTime()
+        do throws(RecordsError) {
+            for (key, expires) in try await platformRecords.records.tokenRevocations(at: now) {
+                guard !authenticator.revocations.revoke(key, for: expires - now) else { continue }
+                logger.error("revoked tokens are accepted again, because there are too many: change secrets")
+                return
+            }
+        } catch {
+            logger.error("revoked tokens could not be read, and are accepted again", metadata: ["error": "\(error)"])
+        }
+    }
+
     /// Restores the sessions and streams of a platform that was killed, whose clients may reconnect.
     private func restore() async {
         let now = MonotonicClock.now()
+        await restoreRevocations()
         await registry.restore(
             (try? await platformRecords.records.openSessions(limit: SessionRegistry.restored)) ?? [],
             interrupted: platformRecords.interrupted.bySession, at: now)
@@ -350,7 +365,7 @@ struct PlatformComponents: Sendable {
         ).addRoutes(to: routes)
         if let edges { NodeRoutes(edges: edges, directory: directory, logger: logger).addRoutes(to: routes) }
         ManagementAPI(
-            authenticator: authenticator, credentials: credentials, directory: directory,
+            authenticator: authenticator, credentials: credentials, directory: directory, sessions: registry,
             platformRecords: platformRecords, recordings: recordings, ingest: ingest,
             names: names, rooms: rooms, histories: histories, dashboard: dashboard,
             turnCredentials: turnCredentials, cluster: cluster,

@@ -433,6 +433,7 @@ struct ClusterMemberTests {
         cluster.settle()
         cluster.advance(.seconds(50))
         #expect(cluster.members[1].member.isRevoked("t") == true)
+        #expect(cluster.members[1].events.filter { $0 == .revoked("t") }.count == 1)
         cluster.advance(.seconds(20))
         #expect(cluster.members[1].member.isRevoked("t") == false)
         #expect(cluster.values.values[.revocation("t")] == nil)

@@ -1,6 +1,7 @@
 import Foundation
 import PCastCluster
 import PCastCore
+import PCastDatabase
 import PCastEdgeAuth
 import PCastIO
 import Testing
@@ -22,19 +23,80 @@ struct TokenRevocationTests {
         try await platform.post("/whip", try Offers.publisher(), token: token).status
     }
 
-    @Test("a revoked token is rejected, and others of the application are not")
+    @Test("a revoked token is rejected and its streams end, and others of the application are not affected")
     func revoked() async throws {
         try await TestPlatform.run { platform in
             let token = try Self.publishingToken()
             // The lifetime is part of a token, so the tokens differ.
             let other = try Self.publishingToken(lifetime: 7_200)
             #expect(try await Self.publish(token, at: platform) == 201)
-            #expect(try await Self.revoke(token, at: platform) == 200)
-            #expect(try await Self.publish(token, at: platform) == 401)
             #expect(try await Self.publish(other, at: platform) == 201)
-            // The stream that began with the token stays.
             #expect(await platform.platform.streams().count == 2)
             #expect(try await Self.revoke(token, at: platform) == 200)
+            #expect(try await eventually { await platform.platform.streams().count == 1 })
+            #expect(try await Self.publish(token, at: platform) == 401)
+            #expect(try await Self.revoke(token, at: platform) == 200)
+            #expect(try await Self.publish(other, at: platform) == 201)
+            #expect(await platform.platform.streams().count == 2)
+        }
+    }
+
+    @Test("the session of a revoked token is closed")
+    func session() async throws {
+        try await TestPlatform.run { platform in
+            let token = try Self.publishingToken()
+            try await ProtocolClient.run(platform) { client async throws in
+                #expect(try await client.authenticate(token) != nil)
+                #expect(try await Self.revoke(token, at: platform) == 200)
+                #expect(try await eventually { await client.isClosed })
+            }
+            try await ProtocolClient.run(platform) { client async throws in
+                #expect(try await client.authenticate(token) == nil)
+                #expect(try await client.authenticate(try Self.publishingToken(lifetime: 7_200)) != nil)
+            }
+        }
+    }
+
+    @Test("revocations persist over a restart")
+    func restart() async throws {
+        try await withTemporaryDirectory { directory in
+            let keeping = StorageConfiguration(directory: directory)
+            let token = try Self.publishingToken()
+            try await TestPlatform.run(records: keeping) { platform async throws in
+                #expect(try await Self.publish(token, at: platform) == 201)
+                #expect(try await Self.revoke(token, at: platform) == 200)
+            }
+            try await TestPlatform.run(records: keeping) { platform async throws in
+                #expect(try await Self.publish(token, at: platform) == 401)
+                #expect(try await Self.publish(try Self.publishingToken(lifetime: 7_200), at: platform) == 201)
+            }
+        }
+    }
+
+    @Test("stored revocations have the latest expiration, and those of expired tokens are removed")
+    func stored() async throws {
+        let records = try Records.inMemory()
+        let now = WallTime(millisecondsSinceEpoch: 1_000_000)
+        try await records.addTokenRevocation("a", until: now + .seconds(10), at: now)
+        try await records.addTokenRevocation("b", until: now + .seconds(20), at: now)
+        try await records.addTokenRevocation("b", until: now + .seconds(15), at: now)
+        #expect(try await records.tokenRevocations(at: now).keys.sorted() == ["a", "b"])
+        #expect(try await records.tokenRevocations(at: now + .seconds(10)) == ["b": now + .seconds(20)])
+        try await records.addTokenRevocation("c", until: now + .seconds(30), at: now + .seconds(20))
+        #expect(try await records.tokenRevocations(at: now).keys.sorted() == ["c"])
+    }
+
+    @Test("a JSON Web Token is revoked by its identifier, and a request names either it or a token")
+    func identifier() async throws {
+        try await TestPlatform.run { platform async throws in
+            let revoke = { (body: String) in
+                try await platform.ask("POST", "/pcast/token/revocation", body).status
+            }
+            #expect(try await revoke(#"{"jti":"one"}"#) == 200)
+            #expect(try await revoke(#"{"jti":"two","expiresIn":60}"#) == 200)
+            for body in [
+                "{}", #"{"jti":""}"#, #"{"jti":"three","expiresIn":0}"#, #"{"jti":"three","token":"three"}"#,
+            ] { #expect(try await revoke(body) == 400, "\(body)") }
         }
     }
 
@@ -78,6 +140,8 @@ struct TokenRevocationTests {
                 #expect(try await Self.revoke(token, at: first) == 200)
                 #expect(try await Self.publish(token, at: first) == 401)
                 #expect(try await eventually { try await Self.publish(token, at: second) == 401 })
+                // The stream that began with the token ends at the other node.
+                #expect(try await eventually { await second.platform.streams().isEmpty })
             }
         }
     }

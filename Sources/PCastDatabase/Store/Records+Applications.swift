@@ -79,6 +79,41 @@ extension Records {
         }
     }
 
+    // MARK: Revoked tokens
+
+    /// Returns the times at which the revoked tokens expire, by the keys of the revocations. Those that have expired are left
+    /// out.
+    ///
+    /// - Throws: ``RecordsError``.
+    package func tokenRevocations(at now: WallTime) async throws(RecordsError) -> [String: WallTime] {
+        try await read { db in
+            let rows = try Row.fetchAll(
+                db, sql: "SELECT token, expires FROM tokenRevocation WHERE expires > ?",
+                arguments: [now.millisecondsSinceEpoch])
+            return Dictionary(
+                uniqueKeysWithValues: rows.map { row in
+                    (row["token"] as String, WallTime(millisecondsSinceEpoch: row["expires"]))
+                })
+        }
+    }
+
+    /// Stores the revocation of a token, and removes those of tokens that have expired.
+    ///
+    /// - Throws: ``RecordsError``.
+    package func addTokenRevocation(
+        _ token: String, until expires: WallTime, at now: WallTime
+    ) async throws(RecordsError) {
+        try await write { db in
+            try db.execute(
+                sql: "DELETE FROM tokenRevocation WHERE expires <= ?", arguments: [now.millisecondsSinceEpoch])
+            try db.execute(
+                sql: """
+                    INSERT INTO tokenRevocation (token, expires) VALUES (?, ?)
+                    ON CONFLICT (token) DO UPDATE SET expires = max(expires, excluded.expires)
+                    """, arguments: [token, expires.millisecondsSinceEpoch])
+        }
+    }
+
     // MARK: Limits
 
     /// Returns the limits of the platform that the management API has set, by name.

@@ -26,6 +26,13 @@ enum Schema {
         migrator.registerMigration("named streams") { db in try db.execute(sql: namedStreams) }
         migrator.registerMigration("administration") { db in try db.execute(sql: administration) }
         migrator.registerMigration("conversations of rooms") { db in try db.execute(sql: conversations) }
+        migrator.registerMigration("revoked tokens") { db in
+            try db.execute(
+                sql: """
+                    CREATE TABLE tokenRevocation (token TEXT PRIMARY KEY NOT NULL, expires INTEGER NOT NULL)
+                        STRICT, WITHOUT ROWID
+                    """)
+        }
         return migrator
     }()
 

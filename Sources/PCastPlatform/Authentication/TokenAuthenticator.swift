@@ -95,7 +95,9 @@ struct TokenAuthenticator: Sendable {
         if let issuer, JSONWebToken.hasForm(of: encoded) {
             let (application, grants) = try grants(of: encoded, by: issuer)
             guard let token = grants.media else { throw .token("the token has no type") }
-            return Principal(application: application, token: token, fingerprint: try fingerprint(of: encoded))
+            return Principal(
+                application: application, token: token, fingerprint: DigestTokens.fingerprint(of: encoded),
+                revocationKey: grants.id.map { TokenRevocations.key(ofJSONWebToken: $0, application) })
         }
         guard let application = DigestTokens.applicationID(of: encoded) else { throw .token("bad-token") }
         // An unknown application takes the same time as a wrong secret, so that a client cannot find out valid names.
@@ -104,28 +106,44 @@ struct TokenAuthenticator: Sendable {
         let verification = DigestTokens.verifyAndDecode(secret: secret, encoded: encoded)
         guard secrets[application] != nil else { throw .token("unknown application") }
         guard let token = verification.token else { throw .token(verification.code.rawValue) }
-        return Principal(
-            application: ApplicationID(application), token: token, fingerprint: try fingerprint(of: encoded))
+        let principal = Principal(
+            application: ApplicationID(application), token: token,
+            fingerprint: DigestTokens.fingerprint(of: encoded),
+            revocationKey: DigestTokens.contentFingerprint(of: encoded))
+        try checkRevocation(of: principal)
+        return principal
     }
 
-    /// Returns the fingerprint of a verified token.
+    /// Checks that the token of a client is not revoked.
     ///
-    /// - Throws: ``APIError`` with the kind `unauthorized` if the token is revoked.
-    private func fingerprint(of encoded: String) throws(APIError) -> String {
-        let isRevoked = DigestTokens.contentFingerprint(of: encoded).map { revocations.contains($0) } ?? false
-        guard !isRevoked else { throw .token("the token is revoked") }
-        return DigestTokens.fingerprint(of: encoded)
+    /// - Throws: ``APIError`` with the kind `unauthorized` if it is.
+    func checkRevocation(of principal: Principal) throws(APIError) {
+        guard let key = principal.revocationKey, revocations.contains(key) else { return }
+        throw .token("the token is revoked")
     }
 
-    /// Returns the time until a token of EdgeAuth expires, which is zero for an expired one; nil if it is not a token of
-    /// the application, or its signature is wrong.
-    func remainingLifetime(of encoded: String, _ application: ApplicationID) -> TimeSpan? {
-        guard DigestTokens.applicationID(of: encoded) == application.description,
-            let secret = secrets[application.description],
-            let token = DigestTokens.verifyAndDecode(secret: secret, encoded: encoded).token
-        else { return nil }
+    /// Returns the key by which a token can be revoked, and the time until it expires, which is zero for an expired one; nil
+    /// if it is not a token of the application, its signature is wrong, or it is a JSON Web Token without an identifier.
+    nonisolated(nonsending) func revocable(
+        _ encoded: String, of application: ApplicationID
+    ) async -> (key: String, lifetime: TimeSpan)? {
+        let (key, expires): (String, WallTime)
+        if let issuer, JSONWebToken.hasForm(of: encoded) {
+            await issuer.refresh(for: encoded, at: MonotonicClock.now())
+            guard let (owner, grants) = try? verifiedGrants(of: encoded, by: issuer), owner == application,
+                let id = grants.id
+            else { return nil }
+            (key, expires) = (TokenRevocations.key(ofJSONWebToken: id, application), grants.expires)
+        } else {
+            guard DigestTokens.applicationID(of: encoded) == application.description,
+                let secret = secrets[application.description],
+                let token = DigestTokens.verifyAndDecode(secret: secret, encoded: encoded).token,
+                let content = DigestTokens.contentFingerprint(of: encoded)
+            else { return nil }
+            (key, expires) = (content, token.expires)
+        }
         let now = MonotonicClock.wallTime()
-        return now < token.expires ? token.expires - now : .zero
+        return (key, now < expires ? expires - now : .zero)
     }
 
     /// Returns whether a text has the form of a token that this platform may accept.
@@ -149,8 +167,19 @@ struct TokenAuthenticator: Sendable {
         return (application, role, grants.subject, grants.expires)
     }
 
-    /// Returns what a JSON Web Token grants, and its application, which is the only one if the token names none.
+    /// Returns what a JSON Web Token grants that is not revoked, and its application.
     private func grants(
+        of encoded: String, by issuer: TokenIssuer
+    ) throws(APIError) -> (ApplicationID, JSONWebTokenGrants) {
+        let (application, grants) = try verifiedGrants(of: encoded, by: issuer)
+        if let id = grants.id, revocations.contains(TokenRevocations.key(ofJSONWebToken: id, application)) {
+            throw .token("the token is revoked")
+        }
+        return (application, grants)
+    }
+
+    /// Returns what a JSON Web Token grants, and its application, which is the only one if the token names none.
+    private func verifiedGrants(
         of encoded: String, by issuer: TokenIssuer
     ) throws(APIError) -> (ApplicationID, JSONWebTokenGrants) {
         let grants: JSONWebTokenGrants
@@ -259,6 +288,8 @@ struct Principal: Sendable {
     let token: EdgeToken?
     /// The fingerprint of the encoded token.
     var fingerprint: String?
+    /// The key by which the token can be revoked; nil if it cannot.
+    var revocationKey: String?
     /// The limits of the stream key with which the client publishes.
     var limits = StreamKeyLimits()
     /// The ingest or egress job of the platform to which the token belongs; nil for all other clients.

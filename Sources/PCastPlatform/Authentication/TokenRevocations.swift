@@ -1,10 +1,11 @@
 import PCastCluster
 import PCastCore
+import PCastEdgeAuth
 import PCastIO
 import Synchronization
 
-/// The tokens that are not valid any more, by the fingerprints of their content. The nodes of a cluster have the same
-/// ones.
+/// The tokens that are not valid any more, by the fingerprints of their content, or by those of the identifiers of JSON Web
+/// Tokens. The nodes of a cluster have the same ones.
 ///
 /// Each node keeps a revocation for a duration that begins when it receives it, so that no node's time of day is used.
 final class TokenRevocations: Sendable {
@@ -16,10 +17,15 @@ final class TokenRevocations: Sendable {
     /// The cluster that receives the revocations; nil without one.
     let cluster = Setting<Cluster?>(nil)
 
+    /// Returns the key of the revocation of a JSON Web Token with an identifier (`jti`).
+    static func key(ofJSONWebToken id: String, _ application: ApplicationID) -> String {
+        DigestTokens.fingerprint(of: "jti\u{0}\(application)\u{0}\(id)")
+    }
+
     /// Revokes a token.
     ///
     /// - Parameters:
-    ///   - fingerprint: The fingerprint of the token.
+    ///   - fingerprint: The key of the revocation.
     ///   - lifetime: The time until the token expires.
     /// - Returns: False if there are too many revocations.
     func revoke(_ fingerprint: String, for lifetime: TimeSpan) -> Bool {

@@ -149,6 +149,7 @@ final class ClusterService: Sendable {
                 "another process has the name of this node, which announces nothing more: give each node its own --node",
                 metadata: ["node": "\(configuration.node)"])
         case .drainRequested: drain()
+        case .revoked(let key): await streams.endAccess(by: key, sessions: sessions)
         case .rejected(let reason):
             logger.warning("a value of the directory is rejected", metadata: ["reason": "\(reason)"])
         case .failed(let reason):

@@ -21,12 +21,16 @@ actor SessionRegistry {
         /// The connection is to be closed, so that the client connects to another node. The session continues there with
         /// new viewings.
         case moved
+        /// The connection is to be closed, because the token of the session is revoked.
+        case revoked
     }
 
     private struct Entry {
         let application: ApplicationID
         /// The owner of the session; nil if unknown.
         let owner: String?
+        /// The key by which the token of the client can be revoked; nil if it cannot.
+        var revocationKey: String?
         /// The reservation in the quotas; nil for a session of the previous platform process.
         var reservation: QuotaReservation?
         /// The function that sends notifications; nil while the session has no connection.
@@ -116,6 +120,7 @@ actor SessionRegistry {
             sessions[previous]?.deliver = deliver
             sessions[previous]?.connection = nextConnection
             sessions[previous]?.isMoving = false
+            sessions[previous]?.revocationKey = owner.revocationKey
             sessions[previous]?.pendingUpdates = []
             sessions[previous]?.pendingQualities = [:]
             absent.returned(previous)
@@ -125,8 +130,8 @@ actor SessionRegistry {
         guard sessions.count < Self.capacity else { return nil }
         let id = SessionID(RandomIdentifier.make(prefix: "session-"))
         sessions[id] = Entry(
-            application: application, owner: owner.identity, reservation: reservation, deliver: deliver,
-            connection: nextConnection)
+            application: application, owner: owner.identity, revocationKey: owner.revocationKey,
+            reservation: reservation, deliver: deliver, connection: nextConnection)
         writeQueue?.note(
             .sessionOpened(
                 SessionRecord(
@@ -177,6 +182,16 @@ actor SessionRegistry {
         absent.returned(id)
         writeQueue?.note(.sessionEnded(id, at: MonotonicClock.wallTime()))
         return entry.streams
+    }
+
+    /// Closes the sessions that use a token which is revoked. Returns their streams, which end with them.
+    func close(by key: String) async -> Set<StreamID> {
+        var streams: Set<StreamID> = []
+        for (id, entry) in sessions where entry.revocationKey == key {
+            streams.formUnion(close(id))
+            _ = await entry.deliver?(.revoked)
+        }
+        return streams
     }
 
     // MARK: Moving
@@ -281,15 +296,18 @@ struct SessionOwner: Hashable, Sendable {
     /// The only session for which the token is valid; nil if it is not restricted. A renewed token of the same owner
     /// contains it.
     let session: SessionID?
+    /// The key by which the token can be revoked; nil if it cannot.
+    let revocationKey: String?
 
     init(_ principal: Principal) {
         identity = principal.job.map { "worker of \($0.stream)" } ?? principal.publisher ?? ""
         session = principal.token?.sessionID.map { SessionID($0) }
+        revocationKey = principal.revocationKey
     }
 
     init(identity: String?) {
         self.identity = identity
-        session = nil
+        (session, revocationKey) = (nil, nil)
     }
 
     /// Returns whether the owner may resume a session that `creator` began.

@@ -56,6 +56,7 @@ actor SignalingSession {
     /// The statuses of a closed WebSocket (RFC 6455, section 7.4.1).
     static let normalClosure: UInt16 = 1_000
     static let goingAway: UInt16 = 1_001
+    static let policyViolation: UInt16 = 1_008
     /// The registered status for a client that may connect again at once.
     static let serviceRestart: UInt16 = 1_012
     /// The registered status for a client that may connect again.
@@ -285,6 +286,15 @@ actor SignalingSession {
                 at: MonotonicClock.now()
             ) { [weak self] update in await self?.notify(update) ?? false }
             guard let opened else { throw APIError(.capacity, "The platform has reached its capacity: retry later.") }
+            do throws(APIError) {
+                // It may have been revoked meanwhile.
+                try authenticator.checkRevocation(of: principal)
+            } catch {
+                for stream in await registry.close(opened.id) {
+                    await directory.end(stream, reason: .custom, description: "access revoked")
+                }
+                throw error
+            }
             if session?.id != opened.id { await leaveSession() }
             session = opened
             pendingUpdates = opened.pendingUpdates
@@ -379,6 +389,9 @@ actor SignalingSession {
             // The members of a room are at the same node.
             guard roomConnection == nil else { return false }
             close(status: Self.serviceRestart)
+        case .revoked:
+            hasLeft = true
+            close(status: Self.policyViolation)
         }
         return true
     }

@@ -98,13 +98,15 @@ struct JoinPolicy {
         try limiter.takeJoin(from: clientContext.address, at: MonotonicClock.now())
     }
 
-    /// Returns the reservation of a new stream or viewing, or `former` if a resumed one has the same address.
+    /// Returns the reservation of a new stream or viewing, or `former` if a resumed one has the same address. The token may
+    /// have been revoked since the client was authenticated.
     ///
     /// - Throws: ``APIError``.
     func reserve(
         _ kind: QuotaReservation.Kind, after former: QuotaReservation? = nil, _ principal: Principal,
         _ clientContext: ClientContext
     ) throws(APIError) -> QuotaReservation {
+        try authenticator.checkRevocation(of: principal)
         if let former, former.block == AddressBlock(clientContext.address) { return former }
         let address = principal.job.map(\.address) ?? clientContext.address
         return try limiter.reserve(kind, of: principal.application, from: address)

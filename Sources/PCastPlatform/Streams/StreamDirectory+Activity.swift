@@ -52,6 +52,15 @@ extension StreamDirectory {
         for viewing in due { await end(viewing, reason: .maintenance, description: "") }
     }
 
+    /// Ends the sessions, streams and viewings that began with a token which is revoked. `key` is that of the revocation.
+    func endAccess(by key: String, sessions: SessionRegistry) async {
+        let ofSessions = await sessions.close(by: key)
+        let own = registry.participants.values.filter { $0.revocationKey == key }.map(\.streamID)
+        for stream in ofSessions.union(own) {
+            await end(stream, reason: .custom, description: "access revoked")
+        }
+    }
+
     /// Requests all viewers to connect again, because the platform ends their sessions.
     func requestReconnects() {
         for participant in registry.participants.values where !participant.isPublisher {

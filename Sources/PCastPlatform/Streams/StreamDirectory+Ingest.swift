@@ -75,6 +75,7 @@ extension StreamDirectory {
             id, admission.reservation, origin: id, isPublisher: true, hasSession: false, at: MonotonicClock.now(),
             onEnd: onEnd, onQuality: { _, _ in })
         beginTrace(of: peer, over: .ingest(ingestProtocol))
+        registry.update(peer) { $0.revocationKey = principal.revocationKey }
         // The stream ends with its connection and cannot be resumed, so it has no owner.
         var stream = LiveStream(
             id: id, peer: peer, application: principal.application, session: nil,
@@ -142,7 +143,7 @@ extension StreamDirectory {
         let peer = registry.enter(
             id, reservation, origin: stream.id, isPublisher: false, at: MonotonicClock.now(), onEnd: onEnd,
             onQuality: { _, _ in })
-        registry.update(peer) { $0.isLocal = true }
+        registry.update(peer) { ($0.isLocal, $0.revocationKey) = (true, principal.revocationKey) }
         noteView(id, of: stream.id, principal, clientContext)
         logger.info(
             "viewer admitted", metadata: Self.metadata(["stream": "\(stream.id)", "view": "\(id)"], clientContext))

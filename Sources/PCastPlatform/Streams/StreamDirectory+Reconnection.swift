@@ -211,6 +211,7 @@ extension StreamDirectory {
             stream.id, reservation, origin: stream.id, isPublisher: true,
             hasSession: principal.hasSession(clientContext), at: MonotonicClock.now(), onEnd: onEnd,
             onQuality: onQuality)
+        registry.update(stream.peer) { $0.revocationKey = principal.revocationKey }
         stream.session = clientContext.sessionID
         stream.address = clientContext.address
         stream.hasMedia = false
@@ -301,6 +302,7 @@ extension StreamDirectory {
             id, reservation, origin: viewing.origin, isPublisher: false,
             hasSession: principal.hasSession(clientContext), at: MonotonicClock.now(), onEnd: onEnd,
             onQuality: onQuality)
+        registry.update(peer) { $0.revocationKey = principal.revocationKey }
         if principal.job == nil { registry.update(peer) { $0.address = clientContext.address } }
         setReconnection(peer, in: clientContext.sessionID, onInterruption)
         do {

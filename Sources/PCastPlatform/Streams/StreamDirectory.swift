@@ -130,6 +130,7 @@ actor StreamDirectory {
         let peer = registry.enter(
             id, reservation, origin: id, isPublisher: true, hasSession: principal.hasSession(clientContext),
             at: MonotonicClock.now(), onEnd: onEnd, onQuality: onQuality)
+        registry.update(peer) { $0.revocationKey = principal.revocationKey }
         beginTrace(of: peer)
         var stream = LiveStream(
             id: id, peer: peer, application: principal.application,
@@ -214,6 +215,7 @@ actor StreamDirectory {
             id, reservation, origin: stream.id, isPublisher: false, isPreview: isPreview,
             hasSession: principal.hasSession(clientContext), at: MonotonicClock.now(), onEnd: onEnd,
             onQuality: onQuality)
+        registry.update(peer) { $0.revocationKey = principal.revocationKey }
         beginTrace(of: peer)
         if principal.job == nil { registry.update(peer) { $0.address = clientContext.address } }
         setReconnection(peer, in: clientContext.sessionID, onInterruption)

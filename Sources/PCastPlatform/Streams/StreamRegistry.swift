@@ -38,6 +38,8 @@ struct StreamRegistry {
         var listeners: [Int: AsyncStream<StreamUpdate>.Continuation] = [:]
         /// Whether a listener passes the request to connect again on to the client.
         var receivesReconnect = false
+        /// The key by which the token of the client can be revoked; nil if it cannot.
+        var revocationKey: String?
         /// The time at which the client was requested to connect to another node; nil if it was not.
         var movedSince: Instant?
         /// Receives the captions of a viewing; nil if its client does not request them.

@@ -43,9 +43,12 @@ import Testing
         init(_ id: String) { self.id = id }
 
         /// Returns a token that is valid for ten minutes, with a claim `pcast`.
-        func token(_ grants: String, audience: String = "pcast") throws -> String {
+        func token(_ grants: String, audience: String = "pcast", id: String? = nil) throws -> String {
             let expires = MonotonicClock.wallTime().millisecondsSinceEpoch / 1_000 + 600
-            let claims = #"{"iss":"https://login.example","aud":"\#(audience)","exp":\#(expires),"pcast":\#(grants)}"#
+            let identifier = id.map { #""jti":"\#($0)","# } ?? ""
+            let claims =
+                #"{\#(identifier)"iss":"https://login.example","aud":"\#(audience)","exp":\#(expires),"#
+                + #""pcast":\#(grants)}"#
             let parts = [#"{"alg":"EdDSA","kid":"\#(id)"}"#, claims].map { Self.encode(Array($0.utf8)) }
             let signed = parts.joined(separator: ".")
             return "\(signed).\(Self.encode(Array(try key.signature(for: Array(signed.utf8)))))"
@@ -123,6 +126,33 @@ import Testing
         #expect(server.requests == 3)
         #expect(error(token, issuer, at: time(24 * 3_600)) == nil)
         #expect(error(token, issuer, at: time(24 * 3_600 + 1)) == .unknownKey)
+    }
+
+    @Test("a token is revoked by its identifier, for clients and for administration, and cannot be without one")
+    func revocation() async throws {
+        let signer = Signer("one")
+        let authenticator = TokenAuthenticator(
+            [TestPlatform.application, TestPlatform.otherApplication], allowsAnonymousLoopback: false,
+            issuer: issuer(KeyServer([signer])))
+        let client = ClientContext(connectionFrom: .loopbackV4, isTrustedProxy: false)
+        let application = ApplicationID("first")
+        let revoked = try signer.token(Self.publishing, id: "a")
+        let administering = try signer.token(#"{"applicationId":"first","role":"view"}"#, id: "a")
+        let other = try signer.token(Self.publishing, id: "b")
+        let unnamed = try signer.token(Self.publishing)
+        let principal = try await authenticator.identifyClient(revoked, from: client)
+        #expect(try await authenticator.administrator(administering).application == application)
+        let found = try #require(await authenticator.revocable(revoked, of: application))
+        #expect(found.key == principal.revocationKey && found.lifetime > .zero)
+        #expect(found.key == TokenRevocations.key(ofJSONWebToken: "a", application))
+        #expect(await authenticator.revocable(revoked, of: ApplicationID("second"))?.key == nil)
+        #expect(await authenticator.revocable(unnamed, of: application)?.key == nil)
+        #expect(authenticator.revocations.revoke(found.key, for: found.lifetime))
+        await #expect(throws: APIError.self) { try await authenticator.identifyClient(revoked, from: client) }
+        await #expect(throws: APIError.self) { try await authenticator.administrator(administering) }
+        for token in [other, unnamed] { _ = try await authenticator.identifyClient(token, from: client) }
+        // A revoked token may be revoked once more.
+        #expect(await authenticator.revocable(revoked, of: application)?.key == found.key)
     }
 
     @Test("a token becomes the principal of its application, with its restrictions") func principals() async throws {

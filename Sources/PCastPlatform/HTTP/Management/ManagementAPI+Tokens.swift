@@ -74,26 +74,58 @@ extension ManagementAPI {
     }
 
     private struct RevocationRequest: Decodable {
-        let token: String
+        let token: String?
+        /// The identifier of a JSON Web Token.
+        let jti: String?
+        /// The time in seconds until the token with the identifier expires.
+        let expiresIn: Int64?
     }
 
-    /// Revokes a token of the application at all nodes of the cluster until it expires. Its sessions and streams stay.
+    /// The maximum length of the identifier of a JSON Web Token, in bytes.
+    private static let longestIdentifier = 1_024
+
+    /// Revokes a token of the application at all nodes of the cluster until it expires, and ends the sessions, streams and
+    /// viewings that began with it. A JSON Web Token can be named by its identifier.
+    ///
+    /// - Throws: ``ApplicationFailure``.
     func revokeToken(_ request: ApplicationRequest) async throws(ApplicationFailure) -> Response {
-        let token = try request.decoded(RevocationRequest.self).token
-        guard let lifetime = authenticator.remainingLifetime(of: token, request.application),
-            let fingerprint = DigestTokens.contentFingerprint(of: token)
-        else {
-            throw ApplicationFailure(
-                .notFound, "token-not-found",
-                "The token is not a token of the application: send a token that its secret has signed.")
-        }
+        let (key, lifetime) = try await revocation(request)
         // An expired token is rejected in any case.
         guard lifetime > .zero else { return ApplicationAnswer.done }
-        guard authenticator.revocations.revoke(fingerprint, for: lifetime) else {
+        guard authenticator.revocations.revoke(key, for: lifetime) else {
             throw ApplicationFailure(
                 .serviceUnavailable, "capacity", "Too many tokens are revoked: change the secret of the application.")
         }
+        await directory.endAccess(by: key, sessions: sessions)
+        let now = MonotonicClock.wallTime()
+        try await query { () throws(RecordsError) in
+            try await platformRecords.records.addTokenRevocation(key, until: now + lifetime, at: now)
+        }
         return ApplicationAnswer.done
+    }
+
+    /// Returns the key of the requested revocation, and the time until the token expires.
+    private func revocation(
+        _ request: ApplicationRequest
+    ) async throws(ApplicationFailure) -> (key: String, lifetime: TimeSpan) {
+        let body = try request.decoded(RevocationRequest.self)
+        switch (body.token, body.jti) {
+        case (let token?, nil):
+            if let found = await authenticator.revocable(token, of: request.application) { return found }
+            throw ApplicationFailure(
+                .notFound, "token-not-found",
+                "The token is not a token of the application, or a JSON Web Token without “jti”: send a valid one.")
+        case (nil, let id?):
+            let lifetime = body.expiresIn ?? Self.longestLifetime
+            guard (1...Self.longestLifetime).contains(lifetime), (1...Self.longestIdentifier).contains(id.utf8.count)
+            else {
+                throw .badRequest(
+                    "The identifier or the lifetime is invalid: send 1 to \(Self.longestIdentifier) bytes as jti, and 1 "
+                        + "to \(Self.longestLifetime) seconds as expiresIn.")
+            }
+            return (TokenRevocations.key(ofJSONWebToken: id, request.application), .seconds(lifetime))
+        default: throw .badRequest("The token is missing: send either token or jti.")
+        }
     }
 
     private func make(

@@ -14,6 +14,7 @@ struct ManagementAPI: Sendable {
     let authenticator: TokenAuthenticator
     let credentials: CredentialCheck
     let directory: StreamDirectory
+    let sessions: SessionRegistry
     let platformRecords: PlatformRecords
     let recordings: RecordingService
     let ingest: IngestService

@@ -49,7 +49,7 @@ import Testing
             let claims =
                 #"{\#(identifier)"iss":"https://login.example","aud":"\#(audience)","exp":\#(expires),"#
                 + #""pcast":\#(grants)}"#
-            let parts = [#"{"alg":"EdDSA","kid":"\#(id)"}"#, claims].map { Self.encode(Array($0.utf8)) }
+            let parts = [#"{"alg":"EdDSA","kid":"\#(self.id)"}"#, claims].map { Self.encode(Array($0.utf8)) }
             let signed = parts.joined(separator: ".")
             return "\(signed).\(Self.encode(Array(try key.signature(for: Array(signed.utf8)))))"
         }

@@ -306,7 +306,7 @@ package struct ClusterMember: Sendable {
         }
         // The claims after it must be epochs that records may have.
         logicalTime = max(logicalTime, min(revision, 1 << 61))
-        let isNew = values[key] == nil
+        let isNew = values[key] == nil && requests[key] == nil
         let received = values[key]?.record == record ? values[key]?.received ?? now : now
         values[key] = Value(record: record, revision: revision, received: received)
         switch record {

@@ -27,7 +27,7 @@ extension EndToEnd {
                 let earlier = examined.withLock { $0 }
                 let lines = await received.first(after: earlier) { $0.first == line }
                 let found = received.values.dropFirst(earlier).firstIndex { $0.first == line }
-                examined.withLock { $0 = (found ?? earlier) + 1 }
+                if let found { examined.withLock { $0 = found + 1 } }
                 return try #require(lines, "\(line) was not received")
             }
         }

@@ -344,7 +344,11 @@ final class StreamReconnection: Sendable {
             do throws(PCastError) {
                 return try await setUp()
             } catch {
-                guard Self.mayStillWork(error), MonotonicClock.now() < deadline else {
+                // Another node may not know the stream yet.
+                let isMoving = setup.direction == .download && session.platform != place.withLock { $0.platform }
+                guard Self.mayStillWork(error) || isMoving && error.status == .noStreamPlaying,
+                    MonotonicClock.now() < deadline
+                else {
                     return lifecycle.end(
                         StreamEndedInfo(ender: .connection, reason: .failed, reasonDescription: error.description))
                 }

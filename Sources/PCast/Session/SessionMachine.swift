@@ -70,7 +70,8 @@ struct SessionMachine {
     /// Whether the WebSocket is open.
     private var isOpen = false
     private var tickets: [SignalingRequestID: (ticket: Ticket, request: SignalingRequest)] = [:]
-    /// The requests from before the first connection, or before a redirection during the first authentication. Their number is limited like that of outstanding requests.
+    /// The requests from before the first connection, or before a redirection during the first authentication. Their number
+    /// is limited like that of outstanding requests.
     private var waiting: [(request: SignalingRequest, ticket: Ticket)] = []
     /// The time at which the connection was lost; nil while online.
     private var offlineSince: Instant?

@@ -112,6 +112,8 @@ public final class Records: Sendable {
     /// closes. Later calls throw ``RecordsError``. A database in memory stays open.
     public func release() {
         guard let lock else { return }
+        // GRDB closes its readers last, which cannot empty the write-ahead log.
+        try? database.barrierWriteWithoutTransaction { db in _ = try db.checkpoint(.truncate) }
         // Closing fails only if a statement is still in use. Its connection is then closed with this object.
         try? database.close()
         lock.release()

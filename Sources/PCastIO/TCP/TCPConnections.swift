@@ -269,8 +269,12 @@ struct TCPConnections: ~Copyable {
     /// Closes overdue connections, and resumes accepting after a pause. Returns the paths that the machine may know.
     mutating func closeOverdue(at now: Instant, _ poller: borrowing Poller) -> [NetworkPath] {
         deadline = nil
-        for (listener, index) in paused { try? poller.add(listener.number, as: .listener(index)) }
-        paused.removeAll()
+        if !paused.isEmpty, DescriptorReserve.isReached {
+            deadline = now + Self.acceptPause
+        } else {
+            for (listener, index) in paused { try? poller.add(listener.number, as: .listener(index)) }
+            paused.removeAll()
+        }
         let overdue = findOverdue(at: now)
         for connection in overdue { close(connection.path) }
         return overdue.compactMap { if case .connecting = $0.phase { nil } else { $0.path } }

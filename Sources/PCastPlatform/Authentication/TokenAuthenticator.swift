@@ -30,6 +30,8 @@ struct TokenAuthenticator: Sendable {
     private let hook: AuthenticationHook?
     /// The issuer of JSON Web Tokens; nil if only tokens of EdgeAuth are accepted.
     private let issuer: TokenIssuer?
+    /// The time for which JSON Web Tokens are accepted after they have expired.
+    var leeway: TimeSpan { issuer?.leeway ?? .zero }
     /// The tokens of the ingest and egress jobs that the platform started.
     let workers = JobCredentials()
     let revocations = TokenRevocations()

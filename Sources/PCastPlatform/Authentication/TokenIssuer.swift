@@ -68,6 +68,8 @@ final class TokenIssuer: Sendable {
 
     private let configuration: TokenIssuerConfiguration
     private let policy: JSONWebTokenPolicy
+    /// The permitted difference between the clocks of the issuer and of this platform.
+    var leeway: TimeSpan { policy.leeway }
     private let reader: Reader
     private let logger: Logger
     private let state = Mutex(State())

@@ -30,14 +30,16 @@ final class TokenRevocations: Sendable {
     /// - Returns: False if there are too many revocations.
     func revoke(_ fingerprint: String, for lifetime: TimeSpan) -> Bool {
         let now = MonotonicClock.now()
-        let isAdded = own.withLock { own in
+        let end = own.withLock { own -> Instant? in
             if own.count >= Self.capacity { own = own.filter { now < $0.value } }
-            guard own.count < Self.capacity || own[fingerprint] != nil else { return false }
-            own[fingerprint] = now + lifetime
-            return true
+            guard own.count < Self.capacity || own[fingerprint] != nil else { return nil }
+            // A later revocation does not shorten an earlier one.
+            let end = max(own[fingerprint] ?? now, now + lifetime)
+            own[fingerprint] = end
+            return end
         }
-        guard isAdded else { return false }
-        let seconds = Int64(lifetime.seconds.rounded(.up))
+        guard let end else { return false }
+        let seconds = Int64((end - now).seconds.rounded(.up))
         cluster.value?.revoke(
             TokenRevocation(token: fingerprint, lifetime: min(max(1, seconds), TokenRevocation.maximumLifetime)))
         return true

@@ -49,9 +49,9 @@ extension Responses {
     }
 }
 
-/// Permits pages of other sites to use WHIP, WHEP, HLS and the events of names (CORS). Their requests carry a token, so CORS
-/// gives no additional access. Phenix's Web SDK also asks for the endpoints and posts telemetry, without a token. Error responses have the
-/// header fields too, because the page could not read them otherwise.
+/// Permits pages of other sites to use WHIP, WHEP, HLS and the events of names (CORS). Their requests carry a token, so
+/// CORS gives no additional access. Phenix's Web SDK also asks for the endpoints and posts telemetry, without a token.
+/// Error responses have the header fields too, because the page could not read them otherwise.
 struct CrossOriginMiddleware: RouterMiddleware {
     private static let routes =
         WebRTCHTTPController.Kind.allCases.map { "/\($0.rawValue)" } + [

@@ -186,11 +186,10 @@ actor SessionRegistry {
 
     /// Closes the sessions that use a token which is revoked. Returns their streams, which end with them.
     func close(by key: String) async -> Set<StreamID> {
-        var streams: Set<StreamID> = []
-        for (id, entry) in sessions where entry.revocationKey == key {
-            streams.formUnion(close(id))
-            _ = await entry.deliver?(.revoked)
-        }
+        // All are closed before the first is notified, because a session may be resumed meanwhile with another token.
+        let revoked = sessions.filter { $0.value.revocationKey == key }
+        let streams = revoked.keys.reduce(into: Set<StreamID>()) { $0.formUnion(close($1)) }
+        for entry in revoked.values { _ = await entry.deliver?(.revoked) }
         return streams
     }
 

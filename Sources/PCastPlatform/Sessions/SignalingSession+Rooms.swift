@@ -68,7 +68,7 @@ extension SignalingSession {
 
     /// Records that the client has closed the connection. A browser whose page is closed sends the status “going away”.
     func closed(_ status: UInt16) {
-        hasLeft = status == Self.normalClosure || status == Self.goingAway
+        hasLeft = hasLeft || status == Self.normalClosure || status == Self.goingAway
     }
 
     /// Leaves the rooms of a session. If the client may return, only its connection is removed.

@@ -70,6 +70,8 @@ extension StreamDirectory {
         onEnd: @escaping @Sendable (StreamEnd) async -> Void
     ) async throws(APIError) -> IngestStream {
         let principal = admission.principal
+        // The token may have been revoked since the publisher was admitted.
+        try policy.authenticator.checkRevocation(of: principal)
         let id = StreamID(RandomIdentifier.make(prefix: "stream-"))
         let peer = registry.enter(
             id, admission.reservation, origin: id, isPublisher: true, hasSession: false, at: MonotonicClock.now(),

@@ -63,9 +63,10 @@ extension EndToEnd {
 
         /// Times arrive a few times per second, and are those of the displayed frame.
         private func time(_ stage: OverlayTestSetup, _ browser: Browser) async throws {
-            try await browser.wait(for: "wire.received.filter((m) => m.event === 'player.time').length >= 8")
+            // The first ones are from the pause and the beginning of playback, which are not steps of playback.
+            try await browser.wait(for: "wire.received.filter((m) => m.event === 'player.time').length >= 12")
             let times = try await browser.evaluate(
-                "wire.received.filter((m) => m.event === 'player.time').map((m) => m.metadata.timecode)")
+                "wire.received.filter((m) => m.event === 'player.time').slice(-8).map((m) => m.metadata.timecode)")
             let numbers = times.list.compactMap(\.number)
             // A restart of the film is not a step.
             let steps = zip(numbers.dropFirst(), numbers).map { $0 - $1 }.filter { $0 > -30_000 }

@@ -7,7 +7,8 @@ import program
 
 STRIP = """(() => {
     const video = document.querySelector("video");
-    return video && pcastReadStrip(video)?.number;
+    const strip = video && pcastReadStrip(video);
+    return strip?.milliseconds ? strip.number : null; // a black picture reads as zeros
 })()"""
 SCREENSHOT_TIMEOUT = 30
 

@@ -51,7 +51,10 @@ enum ContentCodingTarget {
         let content = input.rest()
         let whole = try await decoded(content, name, size: max(content.count, 1))
         let divided = try await decoded(content, name, size: size)
-        try check(whole == divided, "content that depends on the pieces of \(size) bytes")
+        // Invalid data behind the limit may be found or not.
+        if whole.bytes.count < limit {
+            try check(whole == divided, "content that depends on the pieces of \(size) bytes")
+        }
         try check(
             whole.bytes.count <= largestFactor * (content.count + 1), "\(whole.bytes.count) of \(content.count) bytes")
         guard whole.isValid, !whole.bytes.isEmpty else { return false }

@@ -123,7 +123,11 @@ extension ManagementAPI {
                     "The identifier or the lifetime is invalid: send 1 to \(Self.longestIdentifier) bytes as jti, and 1 "
                         + "to \(Self.longestLifetime) seconds as expiresIn.")
             }
-            return (TokenRevocations.key(ofJSONWebToken: id, request.application), .seconds(lifetime))
+            // Tokens are accepted for a leeway after they have expired.
+            return (
+                TokenRevocations.key(ofJSONWebToken: id, request.application),
+                .seconds(lifetime) + authenticator.leeway
+            )
         default: throw .badRequest("The token is missing: send either token or jti.")
         }
     }

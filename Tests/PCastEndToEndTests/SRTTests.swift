@@ -10,7 +10,7 @@ extension EndToEnd {
 
         /// The parameter of FFmpeg for the time in which a handshake must succeed, in milliseconds. The default of 3 s is
         /// too short for a busy machine.
-        private static let patience = "connect_timeout=60000"
+        private static let connectTimeout = "connect_timeout=60000"
 
         private func start(_ workspace: TestWorkspace) async throws -> (platform: LocalPlatform, port: Int) {
             let platform = try await LocalPlatform.start(in: workspace, ["--srt-port", "0"])
@@ -38,7 +38,7 @@ extension EndToEnd {
                 let encoder = try workspace.start(
                     try #require(BuiltProgram.installed("ffmpeg")),
                     Self.publish(
-                        film, to: "srt://127.0.0.1:\(port)?pkt_size=1316&\(Self.patience)&streamid=\(token)"))
+                        film, to: "srt://127.0.0.1:\(port)?pkt_size=1316&\(Self.connectTimeout)&streamid=\(token)"))
                 let stream = try await platform.stream()
 
                 let watched = try await WatchedStream.open(stream, of: platform)
@@ -68,7 +68,7 @@ extension EndToEnd {
                     try #require(BuiltProgram.installed("ffmpeg")),
                     [
                         "-v", "error", "-nostdin", "-i",
-                        "srt://127.0.0.1:\(port)?\(Self.patience)&streamid=\(streamID)", "-t", "4", "-c", "copy", copy,
+                        "srt://127.0.0.1:\(port)?\(Self.connectTimeout)&streamid=\(streamID)", "-t", "4", "-c", "copy", copy,
                     ])
                 #expect(try await receiver.exitStatus() == 0)
                 let copied = MediaFile(path: copy, workspace: workspace)
@@ -92,7 +92,7 @@ extension EndToEnd {
                 let (platform, port) = try await start(workspace)
                 let encoder = try workspace.start(
                     try #require(BuiltProgram.installed("ffmpeg")),
-                    Self.publish(film, to: "srt://127.0.0.1:\(port)?\(Self.patience)&streamid=wrong"))
+                    Self.publish(film, to: "srt://127.0.0.1:\(port)?\(Self.connectTimeout)&streamid=wrong"))
                 #expect(try await encoder.exitStatus() != 0)
                 try await platform.program.end()
             }

@@ -112,7 +112,7 @@ struct FragmentedSubtitlesTests {
             #expect(texts == Array(["a", "b", "c", "d", "e"].prefix(expected)), "\(count) of \(segment.count) bytes")
             #expect(position == before || position == count)
         }
-        // Of data that does not arrive, the rest is read at the end of the segment, or with the next fragment.
+        // If data does not arrive, the rest is read at the end of the segment, or with the next fragment.
         let whole = track.cues(in: Array(first.dropLast(4)))
         #expect(whole.map(\.text) == ["a", "b", "c"])
         let missing = Array(first.dropLast(FragmentedSubtitleBuilder.box("mdat", samples("d")[0].bytes).count))

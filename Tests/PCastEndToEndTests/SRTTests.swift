@@ -68,7 +68,8 @@ extension EndToEnd {
                     try #require(BuiltProgram.installed("ffmpeg")),
                     [
                         "-v", "error", "-nostdin", "-i",
-                        "srt://127.0.0.1:\(port)?\(Self.connectTimeout)&streamid=\(streamID)", "-t", "4", "-c", "copy", copy,
+                        "srt://127.0.0.1:\(port)?\(Self.connectTimeout)&streamid=\(streamID)", "-t", "4", "-c", "copy",
+                        copy,
                     ])
                 #expect(try await receiver.exitStatus() == 0)
                 let copied = MediaFile(path: copy, workspace: workspace)

@@ -5,7 +5,7 @@ extension EndToEnd {
     /// `pcast play`, checked by the last displayed frame.
     @Suite("Playing", .enabled(if: ThisMachine.hasFFmpeg))
     struct PlayTests {
-        private static let seconds = 4
+        private static let seconds = 6
 
         /// Expects that the last frame of a film was displayed last.
         private static func expectLast(of film: Film, in frame: String, at workspace: TestWorkspace) async throws {

@@ -79,9 +79,21 @@ extension ManagementAPI {
         let jti: String?
         /// The time in seconds until the token with the identifier expires.
         let expiresIn: Int64?
+
+        private enum Key: CodingKey {
+            case token, jti, expiresIn
+        }
+
+        /// Reads the keys that are present, whose values must not be null.
+        init(from decoder: any Decoder) throws {
+            let values = try decoder.container(keyedBy: Key.self)
+            token = values.contains(.token) ? try values.decode(String.self, forKey: .token) : nil
+            jti = values.contains(.jti) ? try values.decode(String.self, forKey: .jti) : nil
+            expiresIn = values.contains(.expiresIn) ? try values.decode(Int64.self, forKey: .expiresIn) : nil
+        }
     }
 
-    /// The maximum length of the identifier of a JSON Web Token, in bytes.
+    /// The maximum length of the identifier of a JSON Web Token, in characters.
     private static let longestIdentifier = 1_024
 
     /// Revokes a token of the application at all nodes of the cluster until it expires, and ends the sessions, streams and
@@ -109,6 +121,10 @@ extension ManagementAPI {
         _ request: ApplicationRequest
     ) async throws(ApplicationFailure) -> (key: String, lifetime: TimeSpan) {
         let body = try request.decoded(RevocationRequest.self)
+        let lifetime = body.expiresIn ?? Self.longestLifetime
+        guard (1...Self.longestLifetime).contains(lifetime) else {
+            throw .badRequest("The lifetime is invalid: send 1 to \(Self.longestLifetime) seconds as expiresIn.")
+        }
         switch (body.token, body.jti) {
         case (let token?, nil):
             if let found = await authenticator.revocable(token, of: request.application) { return found }
@@ -116,12 +132,8 @@ extension ManagementAPI {
                 .notFound, "token-not-found",
                 "The token is not a token of the application, or a JSON Web Token without “jti”: send a valid one.")
         case (nil, let id?):
-            let lifetime = body.expiresIn ?? Self.longestLifetime
-            guard (1...Self.longestLifetime).contains(lifetime), (1...Self.longestIdentifier).contains(id.utf8.count)
-            else {
-                throw .badRequest(
-                    "The identifier or the lifetime is invalid: send 1 to \(Self.longestIdentifier) bytes as jti, and 1 "
-                        + "to \(Self.longestLifetime) seconds as expiresIn.")
+            guard (1...Self.longestIdentifier).contains(id.unicodeScalars.count) else {
+                throw .badRequest("The identifier is invalid: send 1 to \(Self.longestIdentifier) characters as jti.")
             }
             // Tokens are accepted for a leeway after they have expired.
             return (

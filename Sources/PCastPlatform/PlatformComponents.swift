@@ -109,7 +109,7 @@ struct PlatformComponents: Sendable {
         packaging = PackagingService(
             router: router, configuration: configuration.hls, writeQueue: platformRecords.writeQueue,
             recordings: recordings, timelines: timelines,
-            windowStorage: Self.windowStorage(configuration, logger), logger: logger)
+            windowStorage: Self.windowStorage(configuration, logger), trace: SegmentTrace(tracer), logger: logger)
         thumbnails = ThumbnailService(configuration.hls.thumbnails)
         directory = StreamDirectory(
             router: router, authenticator: authenticator, writeQueue: platformRecords.writeQueue,

@@ -155,7 +155,22 @@ package struct PackagerUpdates: Hashable, Sendable {
     package var needsKeyFrame: Set<String> = []
     /// The distance of key frames that exceeds the segment duration; nil if there is none.
     package var longKeyFrameInterval: TimeSpan?
+    /// The segments with media that were completed.
+    package var completed: [CompletedSegment] = []
 
     /// Creates updates without events.
     package init() {}
+}
+
+/// A segment of which all parts are published.
+package struct CompletedSegment: Hashable, Sendable {
+    /// The name of its rendition.
+    package let rendition: String
+    /// The media sequence number.
+    package let number: Int64
+    /// The capture time of its beginning.
+    package let start: WallTime
+    package let duration: TimeSpan
+    /// The number of bytes.
+    package let size: Int
 }

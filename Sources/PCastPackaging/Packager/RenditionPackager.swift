@@ -299,6 +299,12 @@ struct RenditionPackager {
         if duration >= clock.configuration.segmentDuration / 2 {
             peakBitrate = max(peakBitrate, Int64(Double(segment.size * 8) / duration.seconds))
         }
+        if !segment.isGap {
+            clock.updates.completed.append(
+                CompletedSegment(
+                    rendition: description.name, number: segment.number, start: segment.wallTime, duration: duration,
+                    size: segment.size))
+        }
         if description.isVideo, !segment.isGap {
             noteFrameRate(of: segment, clock)
             if !clock.configuration.answersKeyFrameRequests, duration > clock.configuration.segmentDuration * 3 / 2 {

@@ -83,6 +83,8 @@ final class PackagedStream: Sendable {
     private let recorder: RecordingService?
     /// Stores the window on a disk; nil if it is in memory.
     private let window: Window?
+    /// Makes spans of segments; nil if nothing receives them.
+    private let trace: SegmentTrace?
     private let state: Mutex<State>
     /// The transcoder of the audio; nil while no client requests AAC.
     private let transcoding = Mutex<Transcoding?>(nil)
@@ -116,11 +118,13 @@ final class PackagedStream: Sendable {
     ///   - recorder: The service that records the stream, and has begun to; nil for none.
     ///   - recordedLayers: The layers that are recorded.
     ///   - window: Stores the window on a disk; nil if it is in memory.
+    ///   - trace: Makes spans of segments; nil for none.
     init(
         _ id: StreamID, of application: ApplicationID, _ configuration: PackagerConfiguration, codecs: [Int?: Codec],
         layers: Layers, recorder: RecordingService? = nil, recordedLayers: Layers = .all,
-        window: Window? = nil
+        window: Window? = nil, trace: SegmentTrace? = nil
     ) {
+        self.trace = trace
         self.recorder = recorder
         self.window = window
         self.id = id
@@ -337,7 +341,7 @@ final class PackagedStream: Sendable {
 
     /// Changes the state, and resumes the requests that the change answers and those whose time is over.
     private func update(at now: Instant, _ change: (inout State) -> Void) -> Needs {
-        let (needs, answered, overdue) = state.withLock { state in
+        let (needs, completed, answered, overdue) = state.withLock { state in
             change(&state)
             // The parts are in order because they are recorded under the lock. The recorder does not wait.
             if let recorder { recorder.append(state.takeRecordedParts(), to: id) }
@@ -346,8 +350,9 @@ final class PackagedStream: Sendable {
             let needs = Needs(
                 keyFrames: updates.needsKeyFrame.compactMap { Self.layer(ofName: $0) },
                 longKeyFrameInterval: updates.longKeyFrameInterval)
-            return (needs, answered, state.takeOverdue(at: now))
+            return (needs, updates.completed, answered, state.takeOverdue(at: now))
         }
+        for segment in completed { trace?.completed(segment, of: id) }
         WaitingRequest.resume(answered, with: true)
         WaitingRequest.resume(overdue, with: false)
         return needs

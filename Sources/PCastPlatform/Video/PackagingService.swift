@@ -32,6 +32,8 @@ final class PackagingService: Sendable {
     /// The timelines, whose events the playlists list; nil for none.
     private let timelines: TimelineService?
     private let logger: Logger
+    /// Makes spans of segments; nil if nothing receives them.
+    private let trace: SegmentTrace?
     /// Stores the windows on a disk; nil if they are in memory.
     private let windowStorage: WindowStorage?
     private let windowReader = FileReadingQueue(width: 8)
@@ -43,8 +45,9 @@ final class PackagingService: Sendable {
     init(
         router: MediaRouter, configuration: HLSConfiguration, writeQueue: DatabaseWriteQueue,
         recordings: RecordingService? = nil, timelines: TimelineService? = nil, windowStorage: WindowStorage? = nil,
-        logger: Logger
+        trace: SegmentTrace? = nil, logger: Logger
     ) {
+        self.trace = trace
         self.windowStorage = windowStorage
         self.recordings = recordings
         self.timelines = timelines
@@ -118,7 +121,7 @@ final class PackagingService: Sendable {
         let packaged = PackagedStream(
             stream.id, of: stream.application, settings, codecs: codecs, layers: layers,
             recorder: isRecorded ? recordings : nil, recordedLayers: RecordingService.layers(of: stream),
-            window: window(isRecorded: isRecorded))
+            window: window(isRecorded: isRecorded), trace: trace)
         if isRecorded { recordings?.follow(stream.id, by: packaged) }
         packaged.add(stream.captions.current(at: MonotonicClock.wallTime()))
         guard add(packaged, of: stream.peer, showing: TimelineKey(of: stream)) else {

@@ -139,6 +139,38 @@ import Tracing
         #expect(try #require(fields["traceparent"]).wholeMatch(of: /00-[0-9a-f]{32}-[0-9a-f]{16}-01/) != nil)
     }
 
+    @Test("each complete segment of each rendition has a span with its size and duration")
+    func segments() async throws {
+        #expect(SegmentTrace(NoOpTracer()) == nil)
+        let collector = Collector()
+        let (tracer, exporter) = make(collector)
+        var run = try PackagedRun(layers: 1, trace: SegmentTrace(tracer))
+        // Segments of two seconds: two are complete after five, and the third one at the end.
+        try run.send(250)
+        _ = await exporter.flush()
+        let complete = try collector.spans(0)
+        run.stream.finish(at: run.now)
+        _ = await exporter.flush()
+        let last = try collector.spans(1)
+        for rendition in ["opus", "video0"] {
+            func values(_ spans: [OTLPRequest.Span], _ key: String) -> [String] {
+                spans.filter { $0.attributes.contains { $0.key == "pcast.rendition" && $0.value.text == rendition } }
+                    .compactMap { span in span.attributes.first { $0.key == key }?.value.text }
+            }
+            let numbers = values(complete, "pcast.segment").compactMap { Int($0) }
+            #expect(numbers.count == 2 && numbers[1] == numbers[0] + 1)
+            #expect(values(complete, "pcast.segment.milliseconds") == ["2000", "2000"])
+            let sizes = values(complete, "pcast.segment.bytes").compactMap { Int($0) }
+            #expect(sizes.count == 2 && sizes.allSatisfy { $0 > 0 })
+            #expect(values(last, "pcast.segment.milliseconds") == ["1000"])
+        }
+        for span in complete + last {
+            #expect(span.name == "segment" && span.parentSpanId == nil)
+            let (start, end) = try (#require(UInt64(span.startTimeUnixNano)), #require(UInt64(span.endTimeUnixNano)))
+            #expect(start <= end)
+        }
+    }
+
     @Test("spans are sent when the task ends") func last() async throws {
         let collector = Collector()
         let (tracer, exporter) = make(collector)

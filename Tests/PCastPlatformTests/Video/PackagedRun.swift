@@ -39,7 +39,8 @@ struct PackagedRun {
         layers count: Int = 0, hasAudio: Bool = true, listed: PackagedStream.Layers = .all,
         answersKeyFrameRequests: Bool = true, isConfigured: Bool = true, recorder: RecordingService? = nil,
         encryption: PackagerEncryption? = nil, rewind: TimeSpan = .seconds(30 as Int64),
-        recordedLayers: PackagedStream.Layers = .all, window: PackagedStream.Window? = nil
+        recordedLayers: PackagedStream.Layers = .all, window: PackagedStream.Window? = nil,
+        trace: SegmentTrace? = nil
     ) throws {
         var codecs: [Int?: Codec] = [:]
         for layer in 0..<count { codecs[layer] = .h264 }
@@ -51,7 +52,7 @@ struct PackagedRun {
         configuration.window = rewind
         stream = PackagedStream(
             Self.id, of: ApplicationID("first"), configuration, codecs: codecs, layers: listed, recorder: recorder,
-            recordedLayers: recordedLayers, window: window)
+            recordedLayers: recordedLayers, window: window, trace: trace)
         if isConfigured { stream.configure(answersKeyFrameRequests: answersKeyFrameRequests, at: Self.beginning) }
         encoder = try OpusEncoder(channels: 2, bitrate: .kilobits(64))
         let frames = try Self.units(3, keyFrames: [0])

@@ -59,6 +59,62 @@ extension EndToEnd {
             }
         }
 
+        @Test(
+            "OBS publishes a film with its own settings, and pcast, Chromium and an HLS player watch it",
+            .enabled(if: ThisMachine.hasOBS && ThisMachine.hasFFmpeg && ThisMachine.hasChromium), .timeLimit(.minutes(10)))
+        func obs() async throws {
+            try await TestWorkspace.run { workspace in
+                let film = try await MediaFile.flashes(seconds: 60, in: workspace)
+                let platform = try await LocalPlatform.start(in: workspace, ["--rtmp-port", "0"], limit: .longestSuite)
+                let port = Int(try #require(try await platform.program.event("listening")["rtmpPort"].number))
+                // The stream has B-frames, which viewers of WebRTC get without reordering, and is packaged.
+                let key = try await workspace.token(
+                    LocalPlatform.application, "--type", "publish", "--capability", "multi-bitrate", "--capability",
+                    "streaming")
+                let obs = try await OBS.start(
+                    server: "rtmp://127.0.0.1:\(port)/ingest", key: key, .film(film), .standard, in: workspace)
+                let stream = try await platform.stream()
+
+                // In the full length, a minute of the film.
+                let seconds = ThisMachine.isFull ? 60 : 5
+                let record = workspace.path("record.mkv")
+                let viewer = try workspace.start(
+                    BuiltProgram.path("pcast"),
+                    [
+                        "subscribe", "--uri", platform.uri, "--token", try await platform.authenticationToken(),
+                        "--token", try await platform.viewingToken(stream), "--record", record, "--json",
+                    ], limit: .longestSuite)
+                let statistics = try await viewer.event("stats") {
+                    $0["framesRendered"].number ?? 0 >= Double(30 * seconds)
+                }
+                viewer.send(SIGINT)
+                try await viewer.expectExitStatus(0)
+                // The compositor of OBS shows a frame of the film up to one of its own frames later, and a busy machine more.
+                let distances = try await MediaFile(path: record, workspace: workspace).beepsAfterFlashes().sorted()
+                try #require(distances.count >= 3)
+                let median = distances[distances.count / 2]
+                print("OBS by RTMP: the audio is \(median) s behind the video, \(statistics)")
+                #expect(abs(median) < (ThisMachine.isFull ? 0.08 : 0.2))
+
+                let page = try Peer(
+                    "watch_chromium.py", ["\(platform.uri)/watch/\(stream)"], in: nil, of: workspace, seconds: 2,
+                    hears: true)
+                #expect(try await page.figures()["videoCodec"].text == "video/H264")
+
+                let token = try await platform.viewingToken(stream)
+                let query = try #require(token.addingPercentEncoding(withAllowedCharacters: .alphanumerics))
+                let player = try workspace.pcast(
+                    "play", "\(platform.uri)/video/\(stream)/index.m3u8?token=\(query)", "--render", "null")
+                #expect(try await player.event("dimensions")["height"].number == 360)
+                _ = try await player.event("position") { _ in player.events("position").count > 2 }
+                player.send(SIGINT)
+                try await player.exitStatus()
+                try await obs.end()
+                try await platform.program.end()
+                #expect(!platform.program.report.contains(key), "no key is logged")
+            }
+        }
+
         @Test("FFmpeg fails with a wrong key", .enabled(if: ThisMachine.hasFFmpeg))
         func wrongKey() async throws {
             try await TestWorkspace.run { workspace in

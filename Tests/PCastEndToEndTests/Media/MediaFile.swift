@@ -77,6 +77,59 @@ struct MediaFile: Sendable {
     }
 }
 
+/// A film of flashes with beeps.
+extension MediaFile {
+    /// Makes a film with 640x360 at 30 frames per second. Each second begins with a white frame of 100 ms and a tone of
+    /// the same duration; the rest is black and silent.
+    static func flashes(seconds: Int, in workspace: TestWorkspace) async throws -> MediaFile {
+        let path = workspace.path("flashes.mkv")
+        try await workspace.run(
+            "ffmpeg",
+            [
+                "-v", "error", "-nostdin", "-f", "lavfi", "-i",
+                "color=c=black:s=640x360:r=30,drawbox=w=iw:h=ih:c=white:t=fill:enable='lt(mod(n,30),3)'",
+                "-f", "lavfi", "-i", "aevalsrc='0.5*sin(2*PI*1000*t)*lt(mod(t,1),0.1)':s=48000", "-t", "\(seconds)",
+                "-c:v", "libx264", "-preset", "ultrafast", "-bf", "0", "-g", "30", "-pix_fmt", "yuv420p", "-c:a",
+                "pcm_s16le", path,
+            ])
+        return MediaFile(path: path, workspace: workspace)
+    }
+
+    /// Returns for each flash how much later the nearest beep is, in seconds. A flash without a beep within half a second is
+    /// left out.
+    func beepsAfterFlashes() async throws -> [Double] {
+        let flashes = try await rises(
+            of: "lavfi.signalstats.YAVG", above: 120, ["-an", "-vf", "signalstats,metadata=print:file=-"])
+        let beeps = try await rises(
+            of: "lavfi.astats.Overall.RMS_level", above: -30,
+            ["-vn", "-af", "asetnsamples=n=240,astats=metadata=1:reset=1,ametadata=print:file=-"])
+        return flashes.compactMap { flash in
+            beeps.map { $0 - flash }.min { abs($0) < abs($1) }.flatMap { abs($0) < 0.5 ? $0 : nil }
+        }
+    }
+
+    /// Returns the times in seconds at which a value that FFmpeg measures rises above a threshold.
+    private func rises(of key: String, above threshold: Double, _ filter: [String]) async throws -> [Double] {
+        let output = try await workspace.run(
+            "ffmpeg",
+            ["-v", "error", "-nostdin", "-i", path] + filter + ["-fps_mode", "passthrough", "-f", "null", "-"]
+        ).output
+        var time = 0.0
+        var isAbove = true
+        var found: [Double] = []
+        for line in output {
+            if let mark = line.range(of: "pts_time:") {
+                time = Double(line[mark.upperBound...]) ?? time
+            } else if line.hasPrefix("\(key)=") {
+                let exceeds = Double(line.dropFirst(key.count + 1)).map { $0 > threshold } ?? false
+                if exceeds, !isAbove { found.append(time) }
+                isAbove = exceeds
+            }
+        }
+        return found
+    }
+}
+
 /// The test pattern in files that programs wrote.
 extension MediaFile {
     /// Returns the contents of the time strips of all frames; nil for a frame without a strip. Frames are read with the

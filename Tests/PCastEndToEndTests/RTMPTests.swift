@@ -61,7 +61,8 @@ extension EndToEnd {
 
         @Test(
             "OBS publishes a film with its own settings, and pcast, Chromium and an HLS player watch it",
-            .enabled(if: ThisMachine.hasOBS && ThisMachine.hasFFmpeg && ThisMachine.hasChromium), .timeLimit(.minutes(10)))
+            .enabled(if: ThisMachine.hasOBS && ThisMachine.hasFFmpeg && ThisMachine.hasChromium),
+            .timeLimit(.minutes(10)))
         func obs() async throws {
             try await TestWorkspace.run { workspace in
                 let film = try await MediaFile.flashes(seconds: 60, in: workspace)

@@ -135,6 +135,7 @@ struct SettingsTests {
         for (text, part) in [
             ("publish:\n  fps: 500", "--fps 500"), ("serve:\n  limit: viewer=1", "did you mean “viewers”?"),
             ("subscribe:\n  record: a.avi", "--record a.avi"), ("publish:\n  logLevel: loud", "line 2: “logLevel”"),
+            ("subscribe:\n  playoutDelay: 0s", "--playout-delay 0.0s"), ("subscribe:\n  playoutDelay: 2s", nil),
             ("subscribe:\n  verbose: 1", nil), ("serve:\n  stun: no-name.invalid:1", nil),
         ] {
             try text.write(toFile: path, atomically: true, encoding: .utf8)

@@ -90,6 +90,33 @@ extension EndToEnd {
             }
         }
 
+        @Test("players with one playout delay that begin at different times show the same frame at the same time")
+        func synchronizedPlayout() async throws {
+            try await TestWorkspace.run { workspace in
+                let live = try await Live.start(in: workspace, size: "480x270")
+                try await live.awaitPlaylist()
+                // Playback would be about a second after capture without the option.
+                let delay = 4_000.0
+                @Sendable func isSynchronized(_ player: RunningProgram) -> Bool {
+                    let latencies = player.events("position").suffix(3).compactMap { $0["latency"].number }
+                    return latencies.count == 3 && latencies.allSatisfy { abs($0 - delay) <= 50 }
+                }
+                func start() throws -> RunningProgram {
+                    try workspace.pcast("play", live.playlist, "--render", "null", "--playout-delay", "4s")
+                }
+                let first = try start()
+                _ = try await first.event("position", within: .seconds(200)) { _ in isSynchronized(first) }
+                let second = try start()
+                // Each position has the capture time of its frame, and the time since then.
+                _ = try await second.event("position", within: .seconds(200)) { _ in
+                    isSynchronized(first) && isSynchronized(second)
+                }
+                live.publisher.send(SIGINT)
+                for player in [first, second] { try await player.expectExitStatus(0) }
+                try await live.platform.program.end()
+            }
+        }
+
         @Test("events of the game that the stream shows are date ranges, in the order of their gates and by the rules")
         func timeline() async throws {
             try await TestWorkspace.run { workspace in

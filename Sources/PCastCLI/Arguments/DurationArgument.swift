@@ -46,3 +46,14 @@ struct CueArgument: ExpressibleByArgument {
         cuePoint = CuePoint(type: parts.count > 1 ? parts[1] : nil, at: position.span.duration)
     }
 }
+
+/// The rule for the option `--playout-delay`.
+enum PlayoutDelayRule {
+    private static let longest = TimeSpan.seconds(3_600 as Int64)
+
+    /// Returns the error of a delay; nil if it is valid.
+    static func violation(_ delay: DurationArgument) -> String? {
+        guard delay.span <= .zero || delay.span > longest else { return nil }
+        return "--playout-delay \(delay.span.seconds)s: the delay must be more than 0 s and at most 1 h."
+    }
+}

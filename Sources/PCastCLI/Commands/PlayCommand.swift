@@ -36,6 +36,12 @@ struct PlayCommand: AsyncCommand {
         @Option(help: ArgumentHelp("Playback speed, 0.25 to 4, at the same pitch.", valueName: "rate"))
         var speed = 1.0
 
+        @Option(
+            help: ArgumentHelp(
+                "Show frames of live HLS this long after their capture, as all players with this delay do, such as 3s.",
+                valueName: "duration"))
+        var playoutDelay: DurationArgument?
+
         @Flag(help: "Start again after the last item.")
         var loop = false
 
@@ -82,6 +88,7 @@ struct PlayCommand: AsyncCommand {
         if !PlayheadClock.rates.contains(playback.speed) {
             throw ValidationError("--speed \(playback.speed): the speed must be 0.25 to 4.")
         }
+        if let error = playback.playoutDelay.flatMap(PlayoutDelayRule.violation) { throw ValidationError(error) }
         if let path = playback.screenshot, ![".png", ".jpg", ".jpeg"].contains(where: path.lowercased().hasSuffix) {
             throw ValidationError("--screenshot \(path): the file name must end in .png, .jpg or .jpeg.")
         }
@@ -96,7 +103,8 @@ struct PlayCommand: AsyncCommand {
         if let overlay = overlays.overlay { _ = try PlayOverlay.folder(overlay) }
         let plan = PlayPlan(
             addresses: uri, cuePoints: playback.cue.map(\.cuePoint), render: target, start: playback.start?.span,
-            speed: playback.speed, duration: playback.duration?.span, screenshot: playback.screenshot,
+            speed: playback.speed, playoutDelay: playback.playoutDelay?.span, duration: playback.duration?.span,
+            screenshot: playback.screenshot,
             isLooping: playback.loop, isMuted: playback.muted, overlay: overlays.overlay, timeline: try timeline.plan(),
             timelineStart: timeline.start)
         try await PlayRun(plan, Console(output)).run()

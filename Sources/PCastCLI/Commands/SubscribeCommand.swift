@@ -57,6 +57,12 @@ struct SubscribeCommand: AsyncCommand {
         var record: String?
 
         @Option(
+            help: ArgumentHelp(
+                "Show frames of a stream by HLS this long after their capture, as all viewers with this delay do, such as 3s.",
+                valueName: "duration"))
+        var playoutDelay: DurationArgument?
+
+        @Option(
             name: .customLong("for"),
             help: ArgumentHelp("Stop after this duration, such as 90s or 10m.", valueName: "duration"))
         var duration: DurationArgument?
@@ -82,13 +88,18 @@ struct SubscribeCommand: AsyncCommand {
             throw CommandFailure.terminalAndJSON
         }
         let recording = try settings.value("record", rendering.record)
+        let playoutDelay = try settings.value("playout-delay", rendering.playoutDelay)
+        if let error = playoutDelay.flatMap(PlayoutDelayRule.violation) {
+            throw CommandFailure(.unusableArguments, error)
+        }
         let plan = SubscribePlan(
             uri: try settings.value("uri", connection.uri), tokens: try settings.values("token", connection.token),
             stream: try settings.value("stream", connection.stream),
             duration: try settings.value("for", rendering.duration)?.span,
             render: target,
             screenshot: try settings.value("screenshot", rendering.screenshot), recording: recording,
-            noReconnect: try settings.flag("no-reconnect", connection.noReconnect) || recording != nil)
+            noReconnect: try settings.flag("no-reconnect", connection.noReconnect) || recording != nil,
+            playoutDelay: playoutDelay?.span)
         if let path = plan.screenshot, ![".png", ".jpg", ".jpeg"].contains(where: path.lowercased().hasSuffix) {
             throw CommandFailure(
                 .unusableArguments, "--screenshot \(path): the file name must end in .png, .jpg or .jpeg.")

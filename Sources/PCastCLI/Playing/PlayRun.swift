@@ -42,7 +42,10 @@ struct PlayRun: Sendable {
     private func play(at showing: DisplayTarget?) async throws -> PlayEnd.Cause {
         let controls = showing.map { PlayerControls(on: $0.surface) }
         let player = Player(
-            .media(playsAudio: showing != nil, shownOn: controls?.surface, subscribe: PlayStreams.subscribe))
+            .media(
+                playsAudio: showing != nil, shownOn: controls?.surface,
+                configuration: HLSContent.Configuration(playoutDelay: plan.playoutDelay?.duration),
+                subscribe: PlayStreams.subscribe))
         controls?.attach(player)
         defer { controls?.close() }
         (player.speed, player.loop, player.muted) = (plan.speed, plan.isLooping, plan.isMuted)
@@ -144,7 +147,7 @@ struct PlayRun: Sendable {
             let second = position.components.seconds
             guard second != reported else { continue }
             reported = second
-            let playhead = player.playhead
+            let (playhead, now) = (player.playhead, SystemClock.now())
             let duration = player.session?.duration
             console.event(
                 "position",
@@ -152,6 +155,7 @@ struct PlayRun: Sendable {
                     "position": .measured(position.seconds), "duration": .measured(duration?.seconds),
                     "buffered": .measured(player.bufferedPosition),
                     "timecode": .text(playhead?.timecode?.timestampText),
+                    "latency": .measured(playhead?.timecode.map { $0.duration(to: now) }),
                 ])
         }
     }
@@ -200,6 +204,8 @@ struct PlayPlan: Sendable {
     var render: RenderArgument
     var start: TimeSpan?
     var speed: Double
+    /// The time from capture at which frames of live HLS are displayed; nil for the least.
+    var playoutDelay: TimeSpan?
     var duration: TimeSpan?
     var screenshot: String?
     var isLooping: Bool

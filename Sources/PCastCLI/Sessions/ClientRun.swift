@@ -43,14 +43,16 @@ struct ClientRun: Sendable {
         console.event("ended", ["reason": .string(reason), "description": .string(description)])
     }
 
-    /// Runs `body` with a client, reports the events of its session, and shuts the client down.
+    /// Runs `body` with a client, reports the events of its session, and shuts the client down. `playoutDelay` is the
+    /// time from capture at which frames of streams by HLS are displayed; nil for the least.
     ///
     /// - Throws: The errors of `body`.
     func withClient(
-        at uri: String?, _ body: (PCast) async throws -> RunEnd.Cause
+        at uri: String?, playoutDelay: TimeSpan? = nil, _ body: (PCast) async throws -> RunEnd.Cause
     ) async throws -> RunEnd.Cause {
         let isEnding = AtomicFlag()
-        var options = PCastOptions(uri: uri, streamingClient: .hls)
+        let hls = HLSContent.Configuration(playoutDelay: playoutDelay?.duration)
+        var options = PCastOptions(uri: uri, streamingClient: .hls(configuration: hls))
         options.configureLogging(ConsoleLogHandler.logger("client", on: console, until: isEnding))
         let pcast = PCast(options)
         let report = SessionReport(console: console, end: end, link: link)

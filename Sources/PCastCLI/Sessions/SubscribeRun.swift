@@ -24,7 +24,9 @@ struct SubscribeRun: Sendable {
                 showing?.close()
                 console.releaseMessages()
             }
-            return try await client.withClient(at: target.uri) { try await watch(target, at: showing, by: $0) }
+            return try await client.withClient(at: target.uri, playoutDelay: plan.playoutDelay) {
+                try await watch(target, at: showing, by: $0)
+            }
         }
     }
 

@@ -97,4 +97,6 @@ struct SubscribePlan: Sendable {
     var recording: String?
     /// Whether the run ends with its stream for any reason. It is always true for a recording.
     var noReconnect: Bool
+    /// The time from capture at which frames of a stream by HLS are displayed; nil for the least.
+    var playoutDelay: TimeSpan?
 }

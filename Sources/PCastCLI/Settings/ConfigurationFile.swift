@@ -38,8 +38,8 @@ struct ConfigurationFile: Equatable {
             "resume", "preview", "no-reconnect", "captions", "log-level", "verbose", "quiet",
         ],
         "subscribe": [
-            "uri", "token", "stream", "for", "render", "screenshot", "record", "no-reconnect", "log-level", "verbose",
-            "quiet",
+            "uri", "token", "stream", "for", "render", "screenshot", "record", "playout-delay", "no-reconnect",
+            "log-level", "verbose", "quiet",
         ],
     ]
 

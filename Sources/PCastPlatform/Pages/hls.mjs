@@ -30,6 +30,24 @@ const LONGEST_CLOCK = 1000;
 /** The distance from the end at which the player skips forward, beyond that at which it started, in seconds. */
 const LONGEST_DELAY = 3;
 
+/** The interval at which the deviation from the playout delay is measured, in milliseconds. */
+const SYNCHRONIZATION_INTERVAL = 100;
+
+/** The change of the rate that corrects a deviation from the playout delay. */
+const RATE_CHANGE = 0.05;
+
+/**
+ * The deviations from the playout delay in milliseconds: from which on it is corrected, at which the correction ends, from
+ * which on early playback waits, and from which on late playback seeks.
+ */
+const DEVIATION = { corrected: 20, exact: 5, waits: 250, seeks: 1000 };
+
+/** The difference of the clocks in milliseconds up to which frames from the future are accepted. */
+const CLOCK_TOLERANCE = 100;
+
+/** The share of the hold-back that must be loaded ahead for playback at a higher rate. */
+const SHARE_AHEAD = 0.75;
+
 /** The share of the measured throughput that a variant may use. */
 const USABLE_SHARE = 0.7;
 
@@ -67,6 +85,7 @@ export class HLSPlayer extends EventTarget {
   /** @type {string | null} The multivariant playlist, until the browser's own player has failed. */ #fallback = null;
   /** @type {Track[]} */ #tracks = [];
   /** @type {{ time: number, date: number }[]} Times of the element in seconds, and in milliseconds since 1970. */ #clock = [];
+  /** @type {number | undefined} The timer of the synchronization. */ #timer;
 
   /** How this browser plays HLS. @returns {HLSMethod} */
   static get method() {
@@ -86,14 +105,17 @@ export class HLSPlayer extends EventTarget {
    * @param {string | null} token
    * @param {number | null} target the time at which playback begins in the window, in milliseconds since 1970; null for
    *   the end
+   * @param {number | null} playoutDelay the time from capture at which frames are shown at the end, in milliseconds; null
+   *   for the least
    */
-  constructor(video, uri, token, target = null) {
+  constructor(video, uri, token, target = null, playoutDelay = null) {
     super();
     this.video = video;
     this.token = token;
     this.uri = uri;
     this.target = target;
-    this.#method = target !== null && Source ? "mse" : HLSPlayer.method;
+    this.playoutDelay = playoutDelay;
+    this.#method = (target !== null || playoutDelay !== null) && Source ? "mse" : HLSPlayer.method;
     const { signal } = this.#abort;
     video.addEventListener("playing", () => this.#emit("playing", {}), { signal, once: true });
     // The first event of the element's own seek to the start is the landing, also while it is paused.
@@ -101,6 +123,7 @@ export class HLSPlayer extends EventTarget {
     video.addEventListener("loadedmetadata", () => this.#startNatively(), { signal });
     video.addEventListener("ended", () => this.#emit("ended", {}), { signal });
     video.addEventListener("error", () => this.#failed(), { signal });
+    if (playoutDelay !== null) this.#timer = setInterval(() => this.#synchronize(), SYNCHRONIZATION_INTERVAL);
   }
 
   /**
@@ -173,7 +196,7 @@ export class HLSPlayer extends EventTarget {
   seek(date) {
     const time = this.#hasStarted ? this.#time(date) : null;
     if (time === null) return false;
-    const isLoaded = this.#method === "native" || commonRanges(this.#tracks.map(({ buffer }) => buffer.buffered))
+    const isLoaded = this.#method === "native" || this.#commonRanges()
       .some(({ start, end }) => time >= start && time < end - SHORTEST_BUFFER);
     if (!isLoaded) return false;
     this.target = date;
@@ -205,8 +228,58 @@ export class HLSPlayer extends EventTarget {
     }
   }
 
+  // MARK: The playout delay
+
+  /**
+   * The time of the element that is due with the playout delay; null without one, in the window, and if media is from the
+   * future, because the clocks of the platform and of this computer disagree.
+   */
+  get #due() {
+    const [now, newest] = [Date.now(), this.#clock.at(-1)];
+    if (this.playoutDelay === null || this.target !== null || !newest || newest.date > now + CLOCK_TOLERANCE) return null;
+    return this.#time(now - this.playoutDelay);
+  }
+
+  /**
+   * Corrects a deviation from the playout delay: early playback waits, and late playback seeks. A small deviation is
+   * corrected by a slightly different rate, which is hardly noticeable because the pitch does not change.
+   */
+  #synchronize() {
+    const { video } = this;
+    const due = this.#due;
+    if (due === null || !this.#hasStarted || video.paused || video.seeking) {
+      if (due === null && this.#hasStarted) this.#setRate(1);
+      return;
+    }
+    const late = 1000 * (due - video.currentTime);
+    const range = this.#commonRanges().find(({ start, end }) => video.currentTime >= start - GAP_TOLERANCE && video.currentTime < end);
+    const ahead = range ? range.end - video.currentTime : 0;
+    if (late > DEVIATION.seeks && ahead - late / 1000 >= this.#holdBack * SHARE_AHEAD) {
+      this.#setRate(1);
+      video.currentTime = due;
+    } else if (late < -DEVIATION.waits) {
+      this.#setRate(0);
+    } else if (late > DEVIATION.corrected && ahead >= this.#holdBack * SHARE_AHEAD) {
+      this.#setRate(1 + RATE_CHANGE);
+    } else if (late < -DEVIATION.corrected) {
+      this.#setRate(1 - RATE_CHANGE);
+    } else {
+      // A correction continues until the deviation is small.
+      const continues = Math.abs(late) > DEVIATION.exact && late * (video.playbackRate - 1) > 0;
+      if (!continues || (late > 0 && ahead < this.#holdBack * SHARE_AHEAD)) this.#setRate(1);
+    }
+  }
+
+  /** @param {number} rate */
+  #setRate(rate) { if (this.video.playbackRate !== rate) this.video.playbackRate = rate; }
+
+  /** Returns the times that all tracks have. */
+  #commonRanges() { return commonRanges(this.#tracks.map(({ buffer }) => buffer.buffered)); }
+
   /** Ends the player. */
   stop() {
+    clearInterval(this.#timer);
+    if (this.playoutDelay !== null) this.#setRate(1);
     this.#abort.abort();
     this.video.removeAttribute("src");
     this.video.load();
@@ -244,7 +317,7 @@ export class HLSPlayer extends EventTarget {
       const tracks = uris.map((uri, index) => {
         const codec = best.codecs[index];
         return new Track(source.addSourceBuffer(`${HLSPlayer.#container(codec)}; codecs="${codec}"`), uri,
-          this.#abort.signal, this.target);
+          this.#abort.signal, this.target ?? (this.playoutDelay === null ? null : Date.now() - this.playoutDelay));
       });
       this.#tracks = tracks;
       tracks[0].onTime = (time, date) => this.#noteTime(time, date);
@@ -310,18 +383,19 @@ export class HLSPlayer extends EventTarget {
    * @param {boolean} isComplete whether no more media follow
    */
   #follow(tracks, isComplete) {
-    const ranges = commonRanges(tracks.map(({ buffer }) => buffer.buffered));
+    const ranges = this.#commonRanges();
     const last = ranges[ranges.length - 1];
     if (!last) return;
     const { currentTime } = this.video;
+    const due = this.#due;
     if (this.target !== null && !this.#hasStarted) return this.#startInWindow(this.target, ranges, isComplete);
     const hasEnough = isComplete || last.end - last.start >= this.#holdBack;
-    const isBehind = this.target === null && last.end - currentTime > this.#holdBack + LONGEST_DELAY;
+    const isBehind = this.target === null && due === null && last.end - currentTime > this.#holdBack + LONGEST_DELAY;
     const isInside = ranges.some(
       ({ start, end }) => currentTime >= start - GAP_TOLERANCE && currentTime < end - GAP_TOLERANCE);
     const next = ranges.find(({ start }) => start > currentTime);
     if (hasEnough && (!this.#hasStarted || (isBehind && !isComplete))) {
-      this.video.currentTime = Math.max(last.start, last.end - this.#holdBack);
+      this.video.currentTime = Math.max(last.start, Math.min(last.end - this.#holdBack, due ?? Infinity));
       this.#hasStarted = true;
     } else if (this.#hasStarted && !isInside && next && (next !== last || hasEnough)) {
       this.video.currentTime = next.start;

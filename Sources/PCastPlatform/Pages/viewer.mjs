@@ -35,6 +35,7 @@ import { makeViewerSession } from "./viewer-session.mjs";
  * @property {HTMLVideoElement | null} [video] the element; a new one by default, which the page inserts
  * @property {boolean} [retries] whether it tries again by itself after a failure; true by default
  * @property {Transport} [transport] how the stream is played; `auto` by default
+ * @property {number | null} [playoutDelay] the time from capture at which frames are shown by HLS, in milliseconds
  */
 
 /**
@@ -97,7 +98,7 @@ export class Viewer extends EventTarget {
   /** @type {HLSPlayer | null} The player of a stream by HLS. */ #player = null;
   /** @type {TimeShift} The playback of the window of a stream by WebRTC. */ #shift;
   /** @type {TimeShiftState} */ #timeShift = "live";
-  /** @type {Transport} */ #transport;
+  /** @type {Transport} */ #transport; /** @type {number | null} */ #playoutDelay;
   /** @type {MediaStream | null} */ #media = null;
   /** @type {StatisticsReader | null} */ #statistics = null;
   /** @type {Playhead} */ #playhead;
@@ -117,9 +118,11 @@ export class Viewer extends EventTarget {
    * @param {Session | null} [session] a session of the same stream and token for the first attempt, whose offer the page
    *   has sent before this module had arrived
    */
-  constructor({ url, stream = null, token = null, video = null, retries = true, transport = "auto" }, session = null) {
+  constructor({
+    url, stream = null, token = null, video = null, retries = true, transport = "auto", playoutDelay = null,
+  }, session = null) {
     super();
-    this.#first = session;
+    [this.#first, this.#playoutDelay] = [session, playoutDelay];
     this.#url = new URL(url ?? import.meta.url, location.href).origin;
     [this.#stream, this.#token, this.#retries, this.#transport] = [stream, token, retries, transport];
     /** The element that shows the stream. */
@@ -420,7 +423,7 @@ export class Viewer extends EventTarget {
     }
     this.#player?.stop();
     const uri = `${this.#url}/video/${encodeURIComponent(this.#stream)}/index.m3u8`;
-    const player = new HLSPlayer(this.video, uri, this.#token, target);
+    const player = new HLSPlayer(this.video, uri, this.#token, target, this.#playoutDelay);
     const isCurrent = () => this.#player === player;
     this.#player = player;
     this.#playhead.followPlaylist((time) => player.timecode(time));

@@ -10,6 +10,8 @@ export const stream = decodeURIComponent(location.pathname.split("/")[2] ?? "");
 export const parameters = new URLSearchParams(location.search);
 /** How the stream is played. */
 export const transport = parameters.get("transport") ?? "auto";
+/** The time from capture at which frames are shown by HLS, in milliseconds; null for the least. */
+export const playoutDelay = Number(parameters.get("playoutDelay")) || null;
 /** The token; null for none. */
 export const token = takeToken();
 /** The session of the first attempt, whose offer is sent; null for HLS, and if the browser has no WebRTC. */

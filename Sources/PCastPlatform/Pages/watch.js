@@ -8,7 +8,7 @@ import { SeekBar } from "/assets/seek.js";
 import { Plot } from "/assets/plots.js";
 import { missingVideoCodecs } from "/assets/session.mjs";
 import { Viewer } from "/assets/viewer.mjs";
-import { parameters, session, stream, token, transport } from "/assets/watch-start.js";
+import { parameters, playoutDelay, session, stream, token, transport } from "/assets/watch-start.js";
 
 const video = document.getElementById("video");
 const unmute = document.getElementById("unmute");
@@ -39,7 +39,7 @@ document.getElementById("embed").textContent = `<video id="pcast" controls plays
 
 const captions = new Captions(video, document.getElementById("captions"), document.getElementById("cc"),
   () => (viewer.timeShift === "live" ? null : viewer.frame?.timecode ?? null));
-const viewer = new Viewer({ stream, token, video, transport }, session);
+const viewer = new Viewer({ stream, token, video, transport, playoutDelay }, session);
 new SeekBar(viewer);
 const on = (type, handle) => viewer.addEventListener(type, ({ detail }) => handle(detail));
 

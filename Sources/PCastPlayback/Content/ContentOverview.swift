@@ -29,6 +29,8 @@ public struct ContentOverview: Hashable, Sendable {
     public var isLowLatency: Bool
     /// Whether playback of live media begins at the live edge, because the presentation states no other position.
     package var startsAtLiveEdge: Bool
+    /// The time from capture, by the wall clock, at which frames of live media are displayed; nil for no such time.
+    package var playoutDelay: TimeSpan?
 
     /// The position at which the media ends; nil while it is live. Live media that has ended begins later than zero, so
     /// its duration is not the position of its end.
@@ -38,11 +40,12 @@ public struct ContentOverview: Hashable, Sendable {
     package init(
         kind: Kind, tracks: [ContentTrack], selected: Set<ContentTrack.ID> = [], duration: TimeSpan? = nil,
         seekableRange: ClosedRange<TimeSpan>? = nil, anchors: [TimecodeAnchor] = [], liveEdge: TimeSpan? = nil,
-        isLowLatency: Bool = false, startsAtLiveEdge: Bool = false
+        isLowLatency: Bool = false, startsAtLiveEdge: Bool = false, playoutDelay: TimeSpan? = nil
     ) {
         (self.kind, self.tracks, self.selected, self.duration) = (kind, tracks, selected, duration)
         (self.seekableRange, self.anchors, self.liveEdge) = (seekableRange, anchors, liveEdge)
         (self.isLowLatency, self.startsAtLiveEdge) = (isLowLatency, startsAtLiveEdge)
+        self.playoutDelay = playoutDelay
     }
 
     /// Whether there is a track of a kind.

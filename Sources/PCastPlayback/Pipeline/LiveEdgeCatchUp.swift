@@ -102,31 +102,32 @@ extension MediaPresentation {
         return (range.upperBound - clock.position(at: now), holdBack)
     }
 
-    /// Begins to control the distance, at the start of playback.
+    /// Begins to control the distance or the playout delay, at the start of playback.
     mutating func beginCatchUp(at now: Instant) {
         endCatchUp(at: now)
+        beginSynchronization(at: now)
         guard let edge = edge(at: now) else { return }
         edgeCatchUp.begin(behind: edge.lag, holdBack: edge.holdBack, isAtEdge: followsLiveEdge)
     }
 
     /// Returns to the normal rate, at a stall or a seek.
     mutating func endCatchUp(at now: Instant) {
+        endCorrection(at: now)
         guard let holdBack = overview?.liveEdge else { return }
         if edgeCatchUp.isFaster { play(at: 1, now) }
         edgeCatchUp.interrupt(holdBack: holdBack)
     }
 
-    /// Carries out the action for the current distance.
+    /// Carries out the action for the current distance, unless playback has a playout delay.
     mutating func catchUpWithEdge(at now: Instant) {
-        guard clock.isMoving, clock.playbackRate == 1 || edgeCatchUp.isFaster, let edge = edge(at: now) else { return }
+        guard !synchronize(at: now), clock.isMoving, clock.playbackRate == 1 || edgeCatchUp.isFaster,
+            let edge = edge(at: now)
+        else { return }
         switch edgeCatchUp.step(behind: edge.lag, holdBack: edge.holdBack, at: now) {
         case .unchanged: break
         case .play(let rate): play(at: rate, now)
         case .jump:
-            guard let range = clock.seekableRange else { return }
-            followsLiveEdge = true
-            outputs.append(.interruptReader)
-            evict(to: range.upperBound, at: now)
+            if let range = clock.seekableRange { jumpToLivePosition(in: range, at: now) }
         }
     }
 

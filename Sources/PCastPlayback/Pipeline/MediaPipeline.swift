@@ -252,7 +252,9 @@ package final class MediaPipeline: PlaybackPipeline {
                 guard !state.isStopped else { return nil }
                 state.presentation.audioOutputLatency = lead
                 state.presentation.loaded = loaded
-                return state.presentation.poll(at: MonotonicClock.now())
+                let (now, wallTime) = (MonotonicClock.now(), MonotonicClock.wallTime())
+                state.presentation.wallClockOrigin = wallTime - (now - Instant(nanoseconds: 0))
+                return state.presentation.poll(at: now)
             }
             if let output {
                 perform(output)

@@ -124,8 +124,8 @@ extension MediaPresentation {
         guard clock.isBuffering, isFilled(at: now) else { return }
         if let unreportedSeekPosition { notify(.landed(unreportedSeekPosition)) }
         unreportedSeekPosition = nil
-        let hasAudio = clock.isPlaying && awaited.contains(.audio)
-        setBuffering(false, at: hasAudio ? now + audioOutputLatency : now)
+        let audible = awaited.contains(.audio) ? now + audioOutputLatency : now
+        setBuffering(false, at: clock.isPlaying ? start(notBefore: audible, at: now) : now)
         stalledAt = nil
     }
 
@@ -161,7 +161,7 @@ extension MediaPresentation {
         outputs.append(.interruptReader)
         if let overview, overview.isLowLatency, followsLiveEdge || edgeCatchUp.isActive {
             // At the beginning of the window playback would remain late, and leave the window at the next stall.
-            return evict(to: window.upperBound, at: now)
+            return evict(to: livePosition(in: window, at: now), at: now)
         }
         let margin = min(Self.evictionMargin, (window.upperBound - window.lowerBound) / 8)
         evict(to: window.lowerBound + margin, at: now)
@@ -292,6 +292,7 @@ extension MediaPresentation {
         stalledAt = now
         statistics.stalls += 1
         endCatchUp(at: now)
+        playout.noteStall(at: now)
         setBuffering(true, at: now)
         discardAudio(at: now)
     }

@@ -87,6 +87,9 @@ struct MediaPresentation {
     var subtitle: String?
     var statistics = PresentationStatistics()
     var edgeCatchUp = LiveEdgeCatchUp()
+    var playout = SynchronizedPlayout()
+    /// The wall-clock time at the origin of the monotonic clock; nil if unknown.
+    var wallClockOrigin: WallTime?
     /// Whether playback is meant to be at the live edge: it began there, and the user has neither paused nor sought since.
     var followsLiveEdge = false
     /// The end of the last displayed frame; nil before the first of an epoch.
@@ -117,8 +120,8 @@ struct MediaPresentation {
     /// Plays. At the end it has no effect until a seek.
     mutating func play(at now: Instant) {
         guard !clock.isPlaying else { return }
-        clock.play(at: beginningOfPlay(at: now))
         beginCatchUp(at: now)
+        clock.play(at: beginningOfPlay(at: now))
         isChanged = true
     }
 
@@ -236,10 +239,10 @@ struct MediaPresentation {
         (stretcher, stretcherEnd, hasSentEnd) = (nil, nil, false)
     }
 
-    /// Returns the time at which the position starts to advance: now, or when audio can be heard.
+    /// Returns the time at which the position starts to advance: now, when audio can be heard, or when the frame is due.
     func beginningOfPlay(at now: Instant) -> Instant {
-        guard phase == .showing, !clock.isBuffering, awaited.contains(.audio) else { return now }
-        return now + audioOutputLatency
+        guard phase == .showing, !clock.isBuffering else { return now }
+        return start(notBefore: awaited.contains(.audio) ? now + audioOutputLatency : now, at: now)
     }
 }
 

@@ -12,7 +12,7 @@ extension RealTimePlayback {
         private static let partsPerSegment = 8
         /// The number of parts at the start of the test.
         private static let head = 12
-        private let film = StampedVideo(seconds: 40, rate: 20)
+        private let film = StampedVideo(seconds: 90, rate: 20)
         private let folder: TemporaryFolder
 
         init() throws {
@@ -35,14 +35,15 @@ extension RealTimePlayback {
             while MonotonicClock.now() < due { signal.wait(until: due) }
         }
 
-        private static func playlist(_ count: Int) -> String {
+        /// Returns the playlist with a number of parts. `captured` is the time of capture of the first frame.
+        private static func playlist(_ count: Int, captured: WallTime) -> String {
             var text =
                 "#EXTM3U\n#EXT-X-VERSION:9\n#EXT-X-TARGETDURATION:2\n#EXT-X-PART-INF:PART-TARGET=\(partSeconds)\n"
                 + "#EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,PART-HOLD-BACK=\(partSeconds * 3)\n"
                 + "#EXT-X-MEDIA-SEQUENCE:0\n#EXT-X-MAP:URI=\"init.mp4\"\n"
             for part in 0..<count {
                 if part % partsPerSegment == 0 {
-                    let date = Timestamp.text(StampedVideo.captureTime + TimeSpan(seconds: Double(part) * partSeconds))
+                    let date = Timestamp.text(captured + TimeSpan(seconds: Double(part) * partSeconds))
                     text += "#EXT-X-PROGRAM-DATE-TIME:\(date)\n"
                 }
                 text += "#EXT-X-PART:DURATION=\(partSeconds),URI=\"p\(part).m4s\",INDEPENDENT=YES\n"
@@ -59,10 +60,12 @@ extension RealTimePlayback {
         ///   - began: The time at which the stream began.
         ///   - outage: The time until which nothing is answered; nil for no outage.
         ///   - edge: Receives the number of parts in the first playlist.
+        ///   - captured: The time of capture of the first frame.
         /// - Returns: The server.
         /// - Throws: An error if the server cannot listen.
         private func origin(
-            _ began: Instant, outage: Exclusive<Instant?> = Exclusive(nil), edge: Exclusive<Int?> = Exclusive(nil)
+            _ began: Instant, outage: Exclusive<Instant?> = Exclusive(nil), edge: Exclusive<Int?> = Exclusive(nil),
+            captured: WallTime = StampedVideo.captureTime
         ) throws -> TestOrigin {
             let folder = folder
             return try TestOrigin { request in
@@ -76,7 +79,7 @@ extension RealTimePlayback {
                     }
                     let count = Self.count(since: began)
                     edge.change { $0 = $0 ?? count }
-                    return .text(Self.playlist(count))
+                    return .text(Self.playlist(count, captured: captured))
                 case let path where path.hasPrefix("/p"):
                     guard let part = Int(path.dropFirst(2).dropLast(4)) else { return nil }
                     Self.wait(for: part, since: began)
@@ -124,6 +127,41 @@ extension RealTimePlayback {
             // A part that was requested because it was announced is not requested again when it is listed.
             #expect(Set(asked).count == asked.count, "\(asked)")
             await scenario.finish()
+        }
+
+        @Test(
+            "two players with one playout delay that begin at different times show the same frame at the same time",
+            .timeLimit(.minutes(5)))
+        func synchronization() async throws {
+            let (began, beganTime) = (MonotonicClock.now(), MonotonicClock.wallTime())
+            let head = TimeSpan(seconds: Double(Self.head) * Self.partSeconds)
+            let origin = try origin(began, captured: beganTime - head)
+            defer { origin.stop() }
+            // It is more than the hold-back, which playback would have otherwise, and the first player has less media.
+            let delay = 3.5
+            // Returns the median time from the capture of the last frames until they were displayed.
+            func age(_ scenario: PlaybackScenario) -> Double? {
+                let sights = scenario.sights.suffix(40)
+                guard sights.count == 40 else { return nil }
+                let ages = sights.map { (head + ($0.instant - began)).seconds - Double($0.stamp) / scenario.rate }
+                return ages.sorted()[20]
+            }
+            func isSynchronized(_ scenario: PlaybackScenario) -> Bool {
+                age(scenario).map { abs($0 - delay) <= 0.04 } ?? false
+            }
+            let scenarios = (0..<2).map { _ in
+                PlaybackScenario(rate: film.rate, playoutDelay: .milliseconds(Int(delay * 1_000)))
+            }
+            scenarios[0].player.set(video: Video(origin.uri("/live.m3u8")), play: true)
+            try await scenarios[0].wait { isSynchronized(scenarios[0]) }
+            let first = scenarios[0].stamp
+            try await scenarios[0].wait { scenarios[0].stamp >= first + film.rate }
+            scenarios[1].player.set(video: Video(origin.uri("/live.m3u8")), play: true)
+            try await scenarios[0].wait { scenarios.allSatisfy(isSynchronized) }
+            let ages = scenarios.compactMap(age)
+            print("synchronized players: frames are displayed \(ages) s after their capture")
+            #expect(abs(ages[0] - ages[1]) <= 0.1)
+            for scenario in scenarios { await scenario.finish() }
         }
 
         @Test(

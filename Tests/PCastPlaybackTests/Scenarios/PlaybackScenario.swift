@@ -25,14 +25,16 @@ final class PlaybackScenario: Sendable {
 
     var player: Player { controller.player }
 
-    /// Creates a story. The timeout is the maximum time without data of a segment.
-    init(rate: Int = 25, timeout: Duration = .seconds(10)) {
+    /// Creates a story. The timeout is the maximum time without data of a segment. `playoutDelay` is the time from
+    /// capture at which frames of live media are displayed; nil for the least.
+    init(rate: Int = 25, timeout: Duration = .seconds(10), playoutDelay: Duration? = nil) {
         let changes = changes
         self.rate = Double(rate)
         transcript = Transcript(hasProgress: true) { changes.raise() }
         screen = ScenarioScreen { changes.raise() }
         let factory = PipelineFactory.media(
-            playsAudio: false, shownOn: screen, configuration: HLSContent.Configuration(timeout: timeout))
+            playsAudio: false, shownOn: screen,
+            configuration: HLSContent.Configuration(timeout: timeout, playoutDelay: playoutDelay))
         controller = PlaybackController(factory)
         controller.addSessionConsumer(transcript)
         controller.addSessionConsumer(evaluate)

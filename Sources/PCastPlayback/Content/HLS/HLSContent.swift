@@ -21,12 +21,30 @@ public final class HLSContent: PlaybackContent, @unchecked Sendable {
         public var bitrateCeiling: Bitrate?
         /// The maximum time without data of a segment.
         public var timeout: Duration
+        /// The time from capture at which frames of a live presentation are displayed (synchronized playout); nil to play
+        /// as near to the live edge as possible.
+        ///
+        /// All players with the same delay show the same frame at the same time, if their clocks agree. The playlist must
+        /// state times of capture (`EXT-X-PROGRAM-DATE-TIME`). A delay that is less than the server's hold-back from the
+        /// live edge has no effect. A pause or a seek by the user ends the synchronization, and a seek to the end of the
+        /// seekable range begins it again. The maximum is one hour.
+        public var playoutDelay: Duration?
+
+        /// The maximum of ``playoutDelay``.
+        private static let maximumDelay = Duration.seconds(3_600)
+
+        /// The playout delay within its limits.
+        var boundedDelay: TimeSpan? {
+            playoutDelay.map { TimeSpan(min(max($0, .zero), Self.maximumDelay)) }
+        }
 
         /// Creates a configuration.
         public init(
-            mapping: StreamingSourceMapping? = nil, bitrateCeiling: Bitrate? = nil, timeout: Duration = .seconds(10)
+            mapping: StreamingSourceMapping? = nil, bitrateCeiling: Bitrate? = nil, timeout: Duration = .seconds(10),
+            playoutDelay: Duration? = nil
         ) {
             (self.mapping, self.bitrateCeiling, self.timeout) = (mapping, bitrateCeiling, timeout)
+            self.playoutDelay = playoutDelay
         }
     }
 
@@ -73,6 +91,7 @@ public final class HLSContent: PlaybackContent, @unchecked Sendable {
         guard let known = known.withLock({ $0 }), let timeline = known.loader.timeline else { return nil }
         let usesParts = timeline.playlist.partTargetDuration != nil
         var anchors = TimecodeAnchors.ofDates(timeline)
+        let playoutDelay = timeline.playlist.isLive && !anchors.isEmpty ? configuration.boundedDelay : nil
         anchors += known.anchors
         if anchors.isEmpty { anchors = known.loader.edgeAnchors }
         return ContentOverview(
@@ -81,7 +100,8 @@ public final class HLSContent: PlaybackContent, @unchecked Sendable {
             anchors: anchors.sorted { $0.position < $1.position },
             liveEdge: timeline.playlist.isLive ? timeline.holdBack(usingParts: usesParts) : nil,
             isLowLatency: timeline.playlist.isLive && usesParts,
-            startsAtLiveEdge: timeline.playlist.isLive && timeline.playlist.start == nil && known.start == nil)
+            startsAtLiveEdge: timeline.playlist.isLive && timeline.playlist.start == nil && known.start == nil,
+            playoutDelay: playoutDelay)
     }
 
     /// The end of the audio and video that are loaded; nil before.
@@ -109,7 +129,7 @@ public final class HLSContent: PlaybackContent, @unchecked Sendable {
         let session = HLSReading(presentation, name: address.name, fetcher: fetcher, wait: wait, first: first)
         self.session?.stop()
         self.session = session
-        let start = try session.open()
+        let start = try session.open(playoutDelay: configuration.boundedDelay)
         publish(session)
         reportedOverview = overview
         return start

@@ -1,6 +1,7 @@
 internal import PCastCodecs
 internal import PCastCore
 internal import PCastHLS
+internal import PCastIO
 
 /// The reader of a presentation in HTTP Live Streaming. It merges the audio and video of one or two renditions in
 /// decoding order, with subtitles and metadata. It is not thread-safe.
@@ -62,20 +63,24 @@ final class HLSReading {
     /// Ends all transfers.
     func stop() { for loader in loaders { loader.stop() } }
 
-    /// Waits for the playlist and the beginning of the first segment, and returns the start position. Throws a
+    /// The time that is left for loading before the first frame is due with a playout delay.
+    private static let loadingTime = TimeSpan.milliseconds(500)
+
+    /// Waits for the playlist and the beginning of the first segment, and returns the start position. `playoutDelay` is
+    /// the time from capture at which frames of a live presentation are displayed; nil for the least. Throws a
     /// ``PlaybackError`` if this fails.
-    func open() throws(PlaybackError) -> TimeSpan {
+    func open(playoutDelay: TimeSpan? = nil) throws(PlaybackError) -> TimeSpan {
         let timeline = try waitForTimeline()
         let usesParts = timeline.playlist.partTargetDuration != nil
-        var start = timeline.startPosition(usingParts: usesParts, default: presentation.start)
+        var start = startPosition(on: timeline, playoutDelay, leaving: Self.loadingTime)
         if let typical = presentation.defaultAudio { try choose(audio: typical, at: start, of: timeline) }
         _ = seek(to: start)
         _ = try main.head(&clocks, name)
         // While the first part was loaded, the live edge advanced, and playback must begin at the new default distance.
         if usesParts, let now = main.loader.timeline, now.playlist.isLive {
-            let later = now.startPosition(usingParts: true, default: presentation.start)
+            let later = startPosition(on: now, playoutDelay, leaving: .zero)
             if later >= start + (now.playlist.partTargetDuration ?? .zero) {
-                start = later
+                start = startPosition(on: now, playoutDelay, leaving: Self.loadingTime)
                 _ = seek(to: start)
                 _ = try main.head(&clocks, name)
             }
@@ -83,6 +88,19 @@ final class HLSReading {
         selected[.video] = main.media.contains(.video) ? 0 : nil
         if presentation.audioRenditions.isEmpty, main.media.contains(.audio) { selected[.audio] = 0 }
         return start
+    }
+
+    /// Returns the default start position. With a playout delay, it is the position of the frame that is due `time` from
+    /// now, if this is earlier than the default distance from the live edge.
+    private func startPosition(
+        on timeline: PlaylistTimeline, _ playoutDelay: TimeSpan?, leaving time: TimeSpan
+    ) -> TimeSpan {
+        let usesParts = timeline.playlist.partTargetDuration != nil
+        let typical = timeline.startPosition(usingParts: usesParts, default: presentation.start)
+        guard let playoutDelay, timeline.playlist.isLive, timeline.playlist.start == nil, presentation.start == nil,
+            let due = timeline.position(of: MonotonicClock.wallTime() - playoutDelay + time)
+        else { return typical }
+        return max(min(due, typical), timeline.seekableRange(usingParts: usesParts).lowerBound)
     }
 
     /// Waits for the playlist of the main rendition.

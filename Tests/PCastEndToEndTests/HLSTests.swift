@@ -117,6 +117,25 @@ extension EndToEnd {
             }
         }
 
+        @Test(
+            "the watch page and a viewer of the module that begins later show the same frame at the same time",
+            .enabled(if: ThisMachine.hasChromium))
+        func synchronizedPages() async throws {
+            try await TestWorkspace.run { workspace in
+                let live = try await Live.start(in: workspace, size: "480x270")
+                try await live.awaitPlaylist()
+                let peer = try Peer(
+                    "watch_synchronized.py",
+                    [
+                        "--url", "\(live.platform.uri)/watch/\(live.stream)", "--token",
+                        try await live.platform.viewingToken(live.stream),
+                    ], in: nil, of: workspace, seconds: 120)
+                let figures = try await peer.figures()
+                print("pages with a playout delay of 3 s: \(figures["difference"]) ms apart")
+                try await live.end()
+            }
+        }
+
         @Test("events of the game that the stream shows are date ranges, in the order of their gates and by the rules")
         func timeline() async throws {
             try await TestWorkspace.run { workspace in

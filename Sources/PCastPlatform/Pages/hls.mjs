@@ -45,8 +45,11 @@ const DEVIATION = { corrected: 20, exact: 5, waits: 250, seeks: 1000 };
 /** The difference of the clocks in milliseconds up to which frames from the future are accepted. */
 const CLOCK_TOLERANCE = 100;
 
-/** The share of the hold-back that must be loaded ahead for playback at a higher rate. */
-const SHARE_AHEAD = 0.75;
+/** The shortest seek that corrects a deviation from the playout delay, in seconds. */
+const SHORTEST_SEEK = 0.5;
+
+/** The shares of the hold-back that must be loaded ahead to begin playback at a higher rate, and to continue it. */
+const SHARE_AHEAD = { begin: 1.25, keep: 0.75 };
 
 /** The share of the measured throughput that a variant may use. */
 const USABLE_SHARE = 0.7;
@@ -254,19 +257,23 @@ export class HLSPlayer extends EventTarget {
     const late = 1000 * (due - video.currentTime);
     const range = this.#commonRanges().find(({ start, end }) => video.currentTime >= start - GAP_TOLERANCE && video.currentTime < end);
     const ahead = range ? range.end - video.currentTime : 0;
-    if (late > DEVIATION.seeks && ahead - late / 1000 >= this.#holdBack * SHARE_AHEAD) {
+    const share = video.playbackRate > 1 ? SHARE_AHEAD.keep : SHARE_AHEAD.begin;
+    const mayHurry = ahead >= this.#holdBack * share;
+    // A delay that is too short leads to the usual distance from the end.
+    const target = Math.min(due, video.currentTime + ahead - this.#holdBack);
+    if (late > DEVIATION.seeks && target - video.currentTime > SHORTEST_SEEK) {
       this.#setRate(1);
-      video.currentTime = due;
+      video.currentTime = target;
     } else if (late < -DEVIATION.waits) {
       this.#setRate(0);
-    } else if (late > DEVIATION.corrected && ahead >= this.#holdBack * SHARE_AHEAD) {
+    } else if (late > DEVIATION.corrected && mayHurry) {
       this.#setRate(1 + RATE_CHANGE);
     } else if (late < -DEVIATION.corrected) {
       this.#setRate(1 - RATE_CHANGE);
     } else {
       // A correction continues until the deviation is small.
       const continues = Math.abs(late) > DEVIATION.exact && late * (video.playbackRate - 1) > 0;
-      if (!continues || (late > 0 && ahead < this.#holdBack * SHARE_AHEAD)) this.#setRate(1);
+      if (!continues || (late > 0 && !mayHurry)) this.#setRate(1);
     }
   }
 

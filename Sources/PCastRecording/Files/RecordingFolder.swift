@@ -139,15 +139,21 @@ enum Directory {
         }
     }
 
-    /// Creates a directory with those above it, readable by the owner only, unless it exists.
+    /// Creates a directory with those above it, readable by the owner only, unless it exists. New directories are on the
+    /// disk then, because a loss of power would otherwise remove everything that is in them.
     ///
     /// - Throws: ``RecordingError``.
     static func make(_ path: String) throws(RecordingError) {
         var made = path.hasPrefix("/") ? "" : "."
         for part in path.split(separator: "/") {
+            let parent = made.isEmpty ? "/" : made
             made += "/" + part
-            guard mkdir(made, 0o700) != 0, errno != EEXIST else { continue }
-            throw .system(made)
+            guard mkdir(made, 0o700) == 0 else {
+                if errno == EEXIST { continue }
+                throw .system(made)
+            }
+            // A directory that may not be read cannot be synced.
+            if access(parent, R_OK) == 0 { try sync(parent) }
         }
         var status = stat()
         guard stat(path, &status) == 0 else { throw .system(path) }

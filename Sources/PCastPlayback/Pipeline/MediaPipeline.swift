@@ -252,9 +252,8 @@ package final class MediaPipeline: PlaybackPipeline {
                 guard !state.isStopped else { return nil }
                 state.presentation.audioOutputLatency = lead
                 state.presentation.loaded = loaded
-                let (now, wallTime) = (MonotonicClock.now(), MonotonicClock.wallTime())
-                state.presentation.wallClockOrigin = wallTime - (now - Instant(nanoseconds: 0))
-                return state.presentation.poll(at: now)
+                if let origin = Self.wallClockOrigin() { state.presentation.wallClockOrigin = origin }
+                return state.presentation.poll(at: MonotonicClock.now())
             }
             if let output {
                 perform(output)
@@ -263,6 +262,18 @@ package final class MediaPipeline: PlaybackPipeline {
             look(&nextCheck)
             guard sleep(until: nextCheck) else { return }
         }
+    }
+
+    /// The maximum time between two readings of the clocks that are compared.
+    private static let longestReading = TimeSpan.milliseconds(1)
+
+    /// Returns the wall-clock time at the origin of the monotonic clock; nil if the thread was suspended between the
+    /// readings of both clocks.
+    private static func wallClockOrigin() -> WallTime? {
+        let before = MonotonicClock.now()
+        let wallTime = MonotonicClock.wallTime()
+        guard MonotonicClock.now() - before < longestReading else { return nil }
+        return wallTime - (before - Instant(nanoseconds: 0))
     }
 
     /// Carries out an output of the presentation.

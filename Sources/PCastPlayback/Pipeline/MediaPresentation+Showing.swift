@@ -159,7 +159,7 @@ extension MediaPresentation {
             clock.position(at: now) < window.lowerBound
         else { return }
         outputs.append(.interruptReader)
-        if let overview, overview.isLowLatency, followsLiveEdge || edgeCatchUp.isActive {
+        if playout.isSynchronized || overview?.isLowLatency == true && (followsLiveEdge || edgeCatchUp.isActive) {
             // At the beginning of the window playback would remain late, and leave the window at the next stall.
             return evict(to: livePosition(in: window, at: now), at: now)
         }

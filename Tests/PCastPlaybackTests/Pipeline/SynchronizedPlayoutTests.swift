@@ -93,8 +93,8 @@ struct SynchronizedPlayoutTests {
         #expect((second.at - due).magnitude <= .milliseconds(5), "\(second.at - due)")
         #expect(stage.presentation.statistics.stalls == 0 && stage.seeks.isEmpty)
         // The audio has the same delay.
-        let sound = try #require(stage.heard.first)
-        #expect((sound.at - (began + .seconds(2))).magnitude <= .milliseconds(5), "\(sound.at - began)")
+        let audio = try #require(stage.heard.first)
+        #expect((audio.at - (began + .seconds(2))).magnitude <= .milliseconds(5), "\(audio.at - began)")
     }
 
     @Test(

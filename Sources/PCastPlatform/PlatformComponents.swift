@@ -320,7 +320,7 @@ struct PlatformComponents: Sendable {
     func videoRoutes() -> VideoRoutes {
         VideoRoutes(
             packaging: packaging, directory: directory, authenticator: authenticator, limiter: limiter, logger: logger,
-            thumbnails: thumbnails)
+            thumbnails: thumbnails, video: edges?.video)
     }
 
     /// Returns the router of all HTTP routes.
@@ -363,7 +363,10 @@ struct PlatformComponents: Sendable {
         ClusterRoutes(
             service: cluster, directory: directory, dashboard: dashboard, administration: administration, audit: audit
         ).addRoutes(to: routes)
-        if let edges { NodeRoutes(edges: edges, directory: directory, logger: logger).addRoutes(to: routes) }
+        if let edges {
+            NodeRoutes(edges: edges, directory: directory, thumbnails: thumbnails, logger: logger)
+                .addRoutes(to: routes)
+        }
         ManagementAPI(
             authenticator: authenticator, credentials: credentials, directory: directory, sessions: registry,
             platformRecords: platformRecords, recordings: recordings, ingest: ingest,

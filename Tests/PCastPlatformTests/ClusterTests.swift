@@ -1,6 +1,8 @@
 import Foundation
+import NIOCore
 import PCastCluster
 import PCastCore
+import PCastWeb
 import Testing
 
 @testable import PCastPlatform
@@ -81,6 +83,25 @@ struct ClusterTests {
             // The pulling node is no viewer.
             #expect(await first.platform.streams().first?.viewers == 0)
             #expect(try await second.post("/whep/unknown", try Offers.viewer()).status == 409)
+        }
+    }
+
+    @Test("a node serves the playlists and files of a stream that another node packages")
+    func playlists() async throws {
+        let run = try EdgePair.live()
+        try await Self.run { first, second in
+            try await EdgePair.publish(run, at: first) {
+                let index = "/video/\(PackagedRun.id)/index.m3u8?audio=opus"
+                // The directory receives the announcement of the stream meanwhile.
+                #expect(try await eventually { try await second.send("GET", index).status == 200 })
+                let signed = try await EdgePair.signedPath(second)
+                #expect(try await EdgePair.signedPath(first) == signed)
+                for name in ["opus.m3u8", "video0.m3u8", "video0/i1-0.m4s"] {
+                    let response = try await EdgePair.get("\(signed)/\(name)", from: second)
+                    let own = try await EdgePair.get("\(signed)/\(name)", from: first)
+                    #expect(response.status == 200 && response.body == own.body, "\(name)")
+                }
+            }
         }
     }
 

@@ -94,6 +94,7 @@ struct TestPlatform: Sendable {
         configuration.rooms.memberTimeout = ample.duration
         configuration.edges.timeLimits.response = ample.duration
         configuration.edges.timeLimits.shortResponse = ample.duration
+        configuration.edges.timeLimits.playlist = ample.duration
         (configuration.edges.timeLimits.ready, configuration.edges.timeLimits.setup) = (ample, ample)
         // A link without media is closed in time for another attempt in a test.
         (configuration.edges.timeLimits.waiting, configuration.edges.timeLimits.media) = (ample, .seconds(30))

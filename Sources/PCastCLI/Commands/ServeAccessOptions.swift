@@ -66,6 +66,16 @@ struct ServeEdgeOptions: ParsableArguments {
             "Secret of all nodes, of at least 16 bytes. (default: no node may pull streams)", valueName: "text"))
     var clusterSecret: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "Memory for HLS of other nodes in MB. (default: 256)",
+            discussion: "If it is full, what was not requested for the longest time is removed.",
+            valueName: "megabytes"))
+    var edgeCache: Int?
+
+    /// The sizes of the cache of HLS in megabytes.
+    private static let cacheSizes = 16...1_000_000
+
     func apply(_ settings: Settings, to configuration: inout EdgeConfiguration) throws {
         configuration.secret = try settings.value("cluster-secret", clusterSecret)
         if let secret = configuration.secret, secret.utf8.count < NodeSignature.minimumSecretSize {
@@ -73,6 +83,13 @@ struct ServeEdgeOptions: ParsableArguments {
                 .unusableArguments,
                 "--cluster-secret: a secret has at least \(NodeSignature.minimumSecretSize) bytes, and this one has "
                     + "\(secret.utf8.count).")
+        }
+        if let size = try settings.value("edge-cache", edgeCache) {
+            guard Self.cacheSizes.contains(size) else {
+                throw CommandFailure(
+                    .unusableArguments, "--edge-cache \(size): the size must be 16 to 1000000 MB.")
+            }
+            configuration.cacheSize = size << 20
         }
         configuration.origins = try settings.values("origin", origin).map { uri in
             guard let address = try? WebAddress(uri), uri.hasPrefix("http://") || uri.hasPrefix("https://") else {

@@ -66,6 +66,12 @@ package struct APIError: Error, Sendable {
 
     static let playlistNotReady = APIError(.playlistNotReady, "The playlist is not ready yet: retry in a second.")
 
+    static let tooFarAhead = APIError(
+        .badRequest, "The segment or part is too far ahead: request the next one.")
+
+    static let expiredPath = APIError(
+        .unauthorized, "The address has expired: load the multivariant playlist again.")
+
     static let noThumbnails = APIError(
         .playlistUnavailable, "There are no thumbnails: the platform has no program that makes them.")
 

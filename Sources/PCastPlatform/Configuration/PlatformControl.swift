@@ -32,6 +32,7 @@ actor PlatformControl {
             }
             for application in changed { running.dashboard.logOut(application) }
             running.packaging.revokeAccess(to: changed)
+            running.edges?.video.revokeAccess(to: changed)
             await running.recordings.revokeAccess(to: changed)
         }
         if changes.applied.contains(.administrator) {
@@ -104,6 +105,7 @@ extension PlatformSetting {
             new.cluster = old.cluster
             new.edges.secret = old.edges.secret
         case .origin: new.edges.origins = old.edges.origins
+        case .edgeCache: new.edges.cacheSize = old.edges.cacheSize
         default: preconditionFailure("\(self) must require a restart")
         }
     }

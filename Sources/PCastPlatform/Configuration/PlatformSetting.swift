@@ -120,6 +120,8 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
     case clusterAuthority = "cluster-authority"
     /// The nodes from which streams are pulled.
     case origin
+    /// The size of the cache of HLS of other nodes.
+    case edgeCache = "edge-cache"
     /// The secret of all nodes.
     case clusterSecret = "cluster-secret"
     /// The address of the object store for recordings.
@@ -144,7 +146,7 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
             .hlsSegment, .hlsWindow, .hlsWindowInMemory, .hlsEncryption, .renditions, .maxRenditions, .record,
             .recordings, .recordingSync, .recordingRetention, .recordingSize, .s3Endpoint, .s3Bucket, .s3Region,
             .s3Prefix, .s3Credentials, .s3DeleteLocal, .acmeWebroot, .tlsSelfSigned, .otlpEndpoint, .jwtKeys,
-            .jwtIssuer, .jwtAudience, .origin, .cluster, .node, .region, .clusterSecret, .clusterAddress,
+            .jwtIssuer, .jwtAudience, .origin, .edgeCache, .cluster, .node, .region, .clusterSecret, .clusterAddress,
             .clusterCredentials, .clusterAuthority:
             true
         case .application, .administrator, .tlsCertificate, .tlsKey, .turnHost, .retention, .webhookAllow, .mediaAllow,
@@ -216,6 +218,7 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
         case .clusterCredentials: left.cluster?.credentialsFile == right.cluster?.credentialsFile
         case .clusterAuthority: left.cluster?.authorityFile == right.cluster?.authorityFile
         case .origin: left.edges.origins == right.edges.origins
+        case .edgeCache: left.edges.cacheSize == right.edges.cacheSize
         case .clusterSecret:
             left.edges.secret == right.edges.secret && left.cluster?.secret == right.cluster?.secret
         case .s3Endpoint: left.recording.upload?.endpoint == right.recording.upload?.endpoint

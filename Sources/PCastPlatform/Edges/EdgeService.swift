@@ -4,7 +4,6 @@ import PCastCore
 import PCastEdgeAuth
 import PCastIO
 import PCastSFU
-import PCastWeb
 import PCastWebRTC
 
 /// Pulls streams from other nodes while they have viewers here, and decides which nodes may pull from this one.
@@ -30,6 +29,9 @@ actor EdgeService {
     nonisolated let node = RandomIdentifier.make(prefix: "node-")
     nonisolated let signer: NodeSignature
     nonisolated let configuration: EdgeConfiguration
+    /// Serves HLS of streams that other nodes package.
+    nonisolated let video: EdgeVideo
+    private nonisolated let client: NodeClient
     private let origins: any StreamOrigins
     private let directory: StreamDirectory
     private let logger: Logger
@@ -70,6 +72,9 @@ actor EdgeService {
         self.directory = directory
         self.logger = logger
         origins = configuration.directory ?? FixedOrigins(configuration.origins)
+        client = NodeClient(signer: signer, limits: configuration.timeLimits, logger: logger)
+        video = EdgeVideo(
+            configuration, node: node, client: client, origins: origins, directory: directory, logger: logger)
     }
 
     // MARK: Edge
@@ -216,7 +221,7 @@ actor EdgeService {
         do {
             return try SessionDescription(parsing: offer.offer)
         } catch {
-            throw unusableAnswer
+            throw NodeClient.unusableAnswer
         }
     }
 
@@ -230,7 +235,7 @@ actor EdgeService {
                 try await directory.acceptNode(answer, link: StreamID(offer.link))
             } else {
                 let message = NodeEnvelope(NodeAnswer(answer: answer), .answer, nonce: offer.link, by: signer)
-                _ = try await send(message, to: origin.uri + NodeRoutes.links, within: limit)
+                _ = try await client.send(message, to: origin.uri + NodeRoutes.links, within: limit)
             }
         } catch {
             await directory.end(session.streamID, reason: .failed, description: "")
@@ -248,49 +253,15 @@ actor EdgeService {
         while true {
             let nonce = RandomIdentifier.make()
             do throws(APIError) {
-                let response = try await send(
+                let response = try await client.send(
                     NodeEnvelope(message, .request, nonce: nonce, by: signer), to: uri, within: limit)
-                guard response.nonce == nonce else { throw Self.unusableAnswer }
+                guard response.nonce == nonce else { throw NodeClient.unusableAnswer }
                 return try response.message(NodeOffer.self, .offer, by: signer)
             } catch {
                 guard let wait = error.retryAfter, MonotonicClock.now() < end else { throw error }
                 if pulls[request] != nil { waiting.insert(request) }
                 guard (try? await Task.sleep(for: wait.duration)) != nil else { throw error }
             }
-        }
-    }
-
-    /// Sends a message to another node, and returns its response.
-    private func send(
-        _ envelope: NodeEnvelope, to uri: String, within limit: Duration? = nil
-    ) async throws(APIError) -> NodeEnvelope {
-        let response: HTTPResult
-        do {
-            response = try await HTTPRequests.send(
-                "POST", uri, headers: [("Content-Type", "application/json")], body: envelope.bytes,
-                within: limit ?? configuration.timeLimits.response, followsRedirections: false)
-        } catch {
-            throw APIError(
-                .notReady, "The stream's origin does not respond: retry in a moment.",
-                detail: "the origin does not respond: \(error)")
-        }
-        switch response.status {
-        case 200:
-            guard let envelope = NodeEnvelope(response.body) else { throw Self.unusableAnswer }
-            return envelope
-        case 401:
-            logger.error("the origin rejected this node: give all nodes the same --cluster-secret")
-            throw Self.unusableAnswer
-        case 404: throw .noStream
-        case 409: throw Self.loop
-        case 503:
-            throw APIError(
-                .notReady, "The stream's origin is not ready: retry in a moment.", detail: "the origin is not ready",
-                retryAfter: .milliseconds(100))
-        default:
-            throw APIError(
-                .notReady, "The stream's origin is not ready: retry in a moment.",
-                detail: "the origin answered with the status \(response.status)")
         }
     }
 
@@ -455,9 +426,6 @@ actor EdgeService {
 
     private static let isPulling = APIError(.notReady, "The stream is being pulled: retry in a moment.")
     static let loop = APIError(.conflict, "The stream would return to a node that it has passed.")
-    private static let tooDeep = APIError(
+    static let tooDeep = APIError(
         .conflict, "The stream would pass more than \(EdgeConfiguration.maximumDepth) nodes.")
-    private static let unusableAnswer = APIError(
-        .notReady, "The stream's origin cannot be used: ask its operator.",
-        detail: "the answer of the origin cannot be used")
 }

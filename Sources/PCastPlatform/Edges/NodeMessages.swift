@@ -1,4 +1,5 @@
 import FoundationEssentials
+import PCastCore
 package import PCastEdgeAuth
 
 /// A signed message between nodes.
@@ -11,6 +12,12 @@ package struct NodeEnvelope: Codable, Sendable {
         case offer
         /// The edge answers. The nonce is the identifier of the link, which is random.
         case answer
+        /// An edge requests the signed path of a stream's playlists. The nonce is random.
+        case playlist
+        /// The node that has the playlists answers. The nonce is that of the request.
+        case path
+        /// An edge requests a still image of a stream. The nonce is random.
+        case thumbnail
     }
 
     /// A value that is signed with the message and belongs to one exchange.
@@ -114,11 +121,81 @@ package struct NodeOffer: Codable, Sendable {
     let authorizingTags: [String]
     /// The identifiers of the nodes that the stream has passed, the origin last.
     let path: [String]
+    /// The window in which viewers can seek by HLS; nil if the stream is not packaged.
+    let window: NodeWindow?
     /// The session description.
     let offer: String
+}
+
+/// The window of a packaged stream.
+package struct NodeWindow: Codable, Hashable, Sendable {
+    /// The start of the stream in milliseconds since 1970, by the clock of the origin.
+    let start: Int64
+    /// The duration in milliseconds.
+    let duration: Int64
+
+    /// Creates the window of a stream that begins at a time.
+    init(start: WallTime, duration: TimeSpan) {
+        self.start = start.millisecondsSinceEpoch
+        self.duration = Int64(duration.milliseconds)
+    }
+
+    /// The start and the duration; nil if they are out of range.
+    var times: (start: WallTime, duration: TimeSpan)? {
+        // The year 2100, and the longest window.
+        guard (0...4_102_444_800_000).contains(start), (0...24 * 3_600_000).contains(duration) else { return nil }
+        return (WallTime(millisecondsSinceEpoch: start), .milliseconds(duration))
+    }
 }
 
 /// The answer of an edge.
 package struct NodeAnswer: Codable, Sendable {
     let answer: String
+}
+
+/// The request of an edge for the signed path of a stream's playlists, or for a still image of it.
+package struct NodePlaylistRequest: Codable, Sendable {
+    /// The application of the viewer; nil for a viewer with a signed path, which names none.
+    let application: String?
+    /// The requested identifier or name.
+    let stream: String
+    /// The identifiers of the nodes that wait for the answer, the requesting one last.
+    let hops: [String]
+    /// The number of viewers that wait for a part at the edge, and at nodes that request the stream from it.
+    let viewers: Int
+}
+
+/// The signed path of a stream's playlists.
+package struct NodePlaylist: Codable, Sendable {
+    let application: String
+    let stream: String
+    /// The tags that a viewer's token may require.
+    let authorizingTags: [String]
+    /// The signatures that are accepted, the newest one first.
+    let signatures: [String]
+    /// The identifiers of the nodes through which the stream is requested, the origin last.
+    let path: [String]
+
+    /// Whether the texts can be parts of a path, and their numbers and lengths are within bounds.
+    var isUsable: Bool {
+        (1...4).contains(signatures.count) && signatures.allSatisfy(\.isPathSegment) && stream.isPathSegment
+            && !path.isEmpty
+    }
+}
+
+extension String {
+    /// Whether the text can be a segment of a path as it is: at most 256 unreserved characters (RFC 3986, section 2.3), and
+    /// neither `.` nor `..`.
+    var isPathSegment: Bool {
+        (1...256).contains(utf8.count) && self != "." && self != ".."
+            && utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+                    UInt8(ascii: "~"):
+                    true
+                default: false
+                }
+            }
+    }
 }

@@ -3,6 +3,7 @@ import Hummingbird
 import Logging
 import NIOCore
 import PCastCore
+import PCastIO
 import PCastWeb
 
 /// The endpoints at which other nodes pull streams. All messages are signed with the secret of the nodes.
@@ -11,9 +12,14 @@ struct NodeRoutes: Sendable {
     static let streams = "/pcast/node/streams"
     /// The path of answers to offers.
     static let links = "/pcast/node/links"
+    /// The path of requests for the signed path of a stream's playlists.
+    static let playlists = "/pcast/node/playlists"
+    /// The path of requests for a still image of a stream.
+    static let thumbnails = "/pcast/node/thumbnails"
 
     let edges: EdgeService
     let directory: StreamDirectory
+    let thumbnails: ThumbnailService
     let logger: Logger
 
     func addRoutes(to router: Router<WebRequestContext>) {
@@ -32,22 +38,59 @@ struct NodeRoutes: Sendable {
                 return NodeEnvelope(["status": "ok"], .offer, nonce: envelope.nonce, by: edges.signer)
             }
         }
-        for path in [Self.streams, Self.links] { router.refuseOthers(RouterPath(path), than: [.post]) }
+        router.on(RouterPath(Self.playlists), method: .post) { request, context in
+            await respond(request, context) { envelope, _ throws(APIError) in
+                let message = try envelope.message(NodePlaylistRequest.self, .playlist, by: edges.signer)
+                let answer = try await edges.video.answer(message, nonce: envelope.nonce)
+                return NodeEnvelope(answer, .path, nonce: envelope.nonce, by: edges.signer)
+            }
+        }
+        router.on(RouterPath(Self.thumbnails), method: .post) { request, context in
+            await respond(request, context) { envelope throws(APIError) in
+                Response(
+                    status: .ok, headers: [.contentType: "image/jpeg", .cacheControl: "no-store"],
+                    body: ResponseBody(inPieces: try await image(envelope)))
+            }
+        }
+        for path in [Self.streams, Self.links, Self.playlists, Self.thumbnails] {
+            router.refuseOthers(RouterPath(path), than: [.post])
+        }
+    }
+
+    private func image(_ envelope: NodeEnvelope) async throws(APIError) -> ByteBuffer {
+        let message = try envelope.message(NodePlaylistRequest.self, .thumbnail, by: edges.signer)
+        let (own, other) = try await edges.video.streamOfImage(message, nonce: envelope.nonce)
+        if let own { return try await thumbnails.thumbnail(of: own, at: MonotonicClock.now()) }
+        guard let other,
+            case .bytes(let image) = try await edges.video.content(
+                of: EdgeVideo.Resource(stream: other.id, kind: .thumbnail))
+        else { throw .noStream }
+        return image
     }
 
     private func respond(
         _ request: Request, _ context: WebRequestContext,
         _ body: (NodeEnvelope, Bool) async throws(APIError) -> NodeEnvelope
     ) async -> Response {
+        let isOnThisMachine = request.clientContext(context).address?.isLoopback == true
+        return await respond(request, context) { envelope throws(APIError) in
+            let answer = try await body(envelope, isOnThisMachine)
+            return Response(
+                status: .ok, headers: [.contentType: "application/json", .cacheControl: "no-store"],
+                body: ResponseBody(byteBuffer: ByteBuffer(bytes: answer.bytes)))
+        }
+    }
+
+    private func respond(
+        _ request: Request, _ context: WebRequestContext,
+        _ body: (NodeEnvelope) async throws(APIError) -> Response
+    ) async -> Response {
         let client = request.clientContext(context)
         do throws(APIError) {
             guard let envelope = await Self.envelope(of: request) else {
                 throw APIError(.badRequest, "The message of the node is malformed or too large.")
             }
-            let answer = try await body(envelope, client.address?.isLoopback == true)
-            return Response(
-                status: .ok, headers: [.contentType: "application/json", .cacheControl: "no-store"],
-                body: ResponseBody(byteBuffer: ByteBuffer(bytes: answer.bytes)))
+            return try await body(envelope)
         } catch {
             if error.kind == .unauthorized || error.kind == .conflict {
                 let address = client.address.map { "\($0)" } ?? "unknown"

@@ -7,7 +7,7 @@ public protocol StreamOrigins: Sendable {
     ///
     /// - Parameters:
     ///   - stream: The identifier or the name that a viewer requests.
-    ///   - application: The application of the viewer.
+    ///   - application: The application of the viewer; empty for a viewer with a signed address of HLS, which names none.
     /// - Returns: At most a few nodes. They need not have the stream.
     func origins(of stream: StreamID, application: ApplicationID) async -> [StreamOrigin]
 }
@@ -55,6 +55,8 @@ public struct EdgeConfiguration: Sendable {
     public var closeAfter = Duration.seconds(10)
     /// Finds the origins of streams in place of ``origins``.
     public var directory: (any StreamOrigins)?
+    /// The bytes of HLS of other nodes in memory. If there are more, what was not requested for the longest time is removed.
+    public var cacheSize = 256 << 20
 
     /// The time limits of requests between nodes.
     package var timeLimits = TimeLimits()
@@ -73,6 +75,8 @@ public struct EdgeConfiguration: Sendable {
         package var waiting = TimeSpan.seconds(3 as Int64)
         /// The time within which a link to another origin must have media, and the first one after a viewer has joined.
         package var media = TimeSpan.seconds(3 as Int64)
+        /// The time for the response to a request of HLS, which the origin may hold for three target durations.
+        package var playlist = Duration.seconds(30)
 
         /// Creates the default limits.
         package init() {}

@@ -13,10 +13,9 @@ extension VideoRoutes: DirectResponder {
     func recognizes(_ target: String) -> Bool { target.hasPrefix(Self.folder + "/") }
 
     func answer(to request: DirectRequest) -> DirectAnswer {
-        guard logger.logLevel > .debug, let path = SignedPath(request.target),
-            let packaged = packaging.stream(StreamID(path.stream)),
-            packaged.check(path.signature, at: MonotonicClock.wallTime()) == .valid
-        else { return .routes }
+        guard logger.logLevel > .debug, let path = SignedPath(request.target) else { return .routes }
+        guard let packaged = packaging.stream(StreamID(path.stream)) else { return answer(toOther: path, request) }
+        guard packaged.check(path.signature, at: MonotonicClock.wallTime()) == .valid else { return .routes }
         let acceptsGzip = request.acceptEncoding?.acceptsGzip ?? false
         var resource = SignedResource(packaged: packaged, range: request.range, acceptsGzip: acceptsGzip)
         if let file = path.file {

@@ -22,6 +22,8 @@ struct VideoRoutes: Sendable {
     let limiter: RequestLimiter
     let logger: Logger
     var thumbnails = ThumbnailService(nil)
+    /// Serves streams that other nodes package; nil for none.
+    var video: EdgeVideo?
 
     /// The folder of all streams.
     static let folder = "/video"
@@ -89,8 +91,15 @@ struct VideoRoutes: Sendable {
         let clientContext = request.clientContext(context)
         let principal = try await authenticator.identifyClient(request.token, from: clientContext)
         let name = context.streamName ?? ""
-        let packaged = try await directory.packagedStream(
-            StreamID(name), for: principal, clientContext: clientContext)
+        let source = try await directory.playlistSource(StreamID(name), for: principal, clientContext: clientContext)
+        let packaged: PackagedStream
+        switch source {
+        case .own(let stream): packaged = stream
+        case .other(let stream):
+            return Response(
+                try await multivariant(
+                    ofOther: stream.id, prefix: stream.signatures[0] + "/", caching: "no-store", request))
+        }
         let signature = packaged.signature(at: MonotonicClock.wallTime())
         // The media of a channel is that of its presenter's stream.
         let folder = packaging.stream(StreamID(name)) === packaged ? "" : "../\(packaged.id)/"
@@ -116,10 +125,14 @@ struct VideoRoutes: Sendable {
     private func thumbnail(_ request: Request, _ context: WebRequestContext) async throws(APIError) -> Response {
         let clientContext = request.clientContext(context)
         let principal = try await authenticator.identifyClient(request.token, from: clientContext)
-        let packaged = try await directory.packagedStream(
+        let source = try await directory.playlistSource(
             StreamID(context.streamName ?? ""), for: principal, clientContext: clientContext,
             countsAsViewer: false)
-        let image = try await thumbnails.thumbnail(of: packaged, at: MonotonicClock.now())
+        let image =
+            switch source {
+            case .own(let packaged): try await thumbnails.thumbnail(of: packaged, at: MonotonicClock.now())
+            case .other(let stream): try await thumbnail(ofOther: stream.id)
+            }
         let age = Int(ThumbnailService.validity.seconds)
         return Response(
             status: .ok,
@@ -131,6 +144,13 @@ struct VideoRoutes: Sendable {
     // MARK: Media playlists
 
     private func playlist(_ request: Request, _ context: WebRequestContext) async throws(APIError) -> Response {
+        if let other = try await otherStream(context), let name = context.parameters.get("name") {
+            if name == Self.index {
+                return Response(
+                    try await multivariant(ofOther: other, prefix: "", caching: "no-cache", request))
+            }
+            return Response(try await playlist(ofOther: other, name, request))
+        }
         let packaged = try packaged(context)
         guard let name = context.parameters.get("name"), name.hasSuffix(Self.playlistSuffix) else { throw .noStream }
         if name == Self.index {
@@ -175,10 +195,13 @@ struct VideoRoutes: Sendable {
     // MARK: Media files
 
     private func file(_ request: Request, _ context: WebRequestContext) async throws(APIError) -> Response {
-        let packaged = try packaged(context)
         guard let rendition = context.parameters.get("name"), let file = context.parameters.get("file") else {
             throw .noStream
         }
+        if let other = try await otherStream(context) {
+            return Response(try await self.file(ofOther: other, file, of: rendition, request))
+        }
+        let packaged = try packaged(context)
         let answer = await packaged.file(file, of: rendition, at: MonotonicClock.now())
         if case .unreadable(let reason) = answer {
             logger.error("a segment of a rewind window cannot be read: \(reason)")
@@ -231,8 +254,7 @@ struct VideoRoutes: Sendable {
         }
         switch packaged.check(signature, at: MonotonicClock.wallTime()) {
         case .valid: return packaged
-        case .expired:
-            throw APIError(.unauthorized, "The address has expired: load the multivariant playlist again.")
+        case .expired: throw .expiredPath
         case .invalid:
             // Guesses are limited, unlike requests of viewers.
             try limiter.takeRequest(from: context.clientAddress, at: MonotonicClock.now())
@@ -248,8 +270,7 @@ struct VideoRoutes: Sendable {
     ) throws(APIError) -> Content {
         switch answer {
         case .found(let content): return content
-        case .tooFarAhead:
-            throw APIError(.badRequest, "The segment or part is too far ahead: request the next one.")
+        case .tooFarAhead: throw .tooFarAhead
         case .unknown: throw .noStream
         case .timedOut: throw .playlistNotReady
         case .unreadable:

@@ -79,6 +79,22 @@ extension MetricsText {
             "pcast_link_packets_retransmitted_total", .counter, "Retransmitted packets of pulled streams.",
             each(\.retransmissions))
     }
+
+    /// Adds the metrics of HLS of streams that other nodes package.
+    mutating func add(
+        _ load: (streams: Int, viewers: Int, fetches: Int, bytes: Int), _ counts: EdgeVideo.Counts
+    ) {
+        add("pcast_edge_hls_streams", .gauge, "Number of HLS streams of other nodes.", load.streams)
+        add("pcast_edge_hls_bytes", .gauge, "Bytes of HLS of other nodes in memory.", load.bytes)
+        add(
+            "pcast_edge_hls_pending", .gauge, "Number of HLS requests to other nodes that wait for a response.",
+            load.fetches)
+        add(
+            "pcast_edge_hls_requests_total", .counter, "Requests for HLS of other nodes, by viewers and nodes.",
+            counts.requests)
+        add("pcast_edge_hls_hits_total", .counter, "Those that were answered from memory.", counts.hits)
+        add("pcast_edge_hls_fetches_total", .counter, "HLS requests that were sent to other nodes.", counts.fetches)
+    }
 }
 
 extension StreamDirectory {

@@ -39,10 +39,11 @@ struct PlatformMetrics: Sendable {
             await directory.pendingReconnects.streams.count)
         metrics.add("pcast_viewers", .gauge, "Number of viewers of all streams.", counts.viewers)
         let packaged = directory.packaging?.counts ?? (streams: 0, viewers: 0)
+        let requested = edges?.video.load ?? (streams: 0, viewers: 0, fetches: 0, bytes: 0)
         metrics.add("pcast_hls_streams", .gauge, "Number of streams that are packaged for HLS.", packaged.streams)
         metrics.add(
             "pcast_hls_viewers", .gauge, "Number of HLS viewers that wait for a part, fewer than all behind a CDN.",
-            packaged.viewers)
+            packaged.viewers + requested.viewers)
         let recorded = directory.packaging?.recordingCounts ?? (streams: 0, queuedBytes: 0)
         metrics.add("pcast_recordings", .gauge, "Number of streams that are recorded.", recorded.streams)
         metrics.add(
@@ -139,6 +140,7 @@ struct PlatformMetrics: Sendable {
         }
         metrics.add(
             links.update(pulled), links: current.pulling.values.reduce(0, +), pulls: await edges.pullCount)
+        metrics.add(edges.video.load, edges.video.counts)
     }
 }
 

@@ -111,12 +111,12 @@ extension SignalingSession {
         _ create: PCastCreateStream, _ negotiation: StreamNegotiation, _ principal: Principal
     ) async throws(APIError) -> PCastCreateStreamResponse {
         let stream = create.hasOriginStreamID ? create.originStreamID : create.originStreamIds.first
-        let packaged = try await directory.packagedStream(
+        let source = try await directory.playlistSource(
             stream.map { StreamID($0) }, for: principal, clientContext: clientContext)
         guard let platformOrigin else {
             throw APIError(.badRequest, "The Host header is missing: send it in the request of the WebSocket.")
         }
-        let path = VideoRoutes.signedPath(packaged, at: MonotonicClock.wallTime())
+        let path = source.signedPath(at: MonotonicClock.wallTime())
         return PCastCreateStreamResponse(playlist: platformOrigin + path, isOffer: negotiation.offer == nil)
     }
 

@@ -38,6 +38,8 @@ struct LiveStream: Sendable {
     var nodes: [String] = []
     /// The declared name of a pulled stream at its origin; nil if it has none.
     var originName: String?
+    /// The window of a pulled stream that is packaged at its origin; nil if it is not.
+    var originWindow: NodeWindow?
     /// The names other than the identifier by which viewers requested a pulled stream.
     var requestedNames: Set<StreamID> = []
     /// The numbers of subscribers so far.

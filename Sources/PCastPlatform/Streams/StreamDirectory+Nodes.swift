@@ -90,6 +90,7 @@ extension StreamDirectory {
             startTime: MonotonicClock.wallTime(), address: nil, ordinal: registry.takeOrdinal(), publisher: nil)
         stream.nodes = offer.path
         stream.originName = offer.name
+        stream.originWindow = offer.window
         // Viewers wait until the origin can send.
         stream.isAwaitingAnswer = true
         registry.add(stream)
@@ -217,11 +218,19 @@ extension StreamDirectory {
             if case .named(let declared) = stream.place { name = declared }
             return NodeOffer(
                 link: link.description, stream: stream.id.description, name: name, tags: stream.tags,
-                authorizingTags: stream.authorizingTags, path: [node] + stream.nodes, offer: offer.text)
+                authorizingTags: stream.authorizingTags, path: [node] + stream.nodes, window: window(of: stream),
+                offer: offer.text)
         } catch {
             discard(peer)
             throw Self.refusal(error)
         }
+    }
+
+    /// Returns the window of a stream that is packaged, here or at its origin; nil if it is not.
+    private func window(of stream: LiveStream) -> NodeWindow? {
+        if stream.isPulled { return stream.originWindow }
+        guard let packaging, packaging.packages(stream) else { return nil }
+        return NodeWindow(start: stream.startTime, duration: TimeSpan(packaging.window))
     }
 
     /// Completes a link with the answer of the node.

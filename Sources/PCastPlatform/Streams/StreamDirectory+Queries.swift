@@ -108,8 +108,17 @@ extension StreamDirectory {
     /// - Returns: The window.
     func timeShiftWindow(of viewing: StreamID, at time: WallTime) -> TimeShiftWindow? {
         guard let packaging, let origin = registry.participant(of: viewing)?.origin,
-            let stream = registry.streams[origin], packaging.packages(stream)
+            let stream = registry.streams[origin]
         else { return nil }
+        if stream.isPulled {
+            guard let (start, duration) = stream.originWindow?.times, let video = edges?.video else { return nil }
+            // The publication of a name changes when another origin replaces the link of the stream.
+            let name = stream.originName.map { StreamID($0) }
+            let known = name == nil ? video.signedPath(of: origin) : nil
+            let path = known ?? VideoRoutes.path(of: name ?? origin) + "?token="
+            return TimeShiftWindow(path: path, start: start, duration: duration)
+        }
+        guard packaging.packages(stream) else { return nil }
         let path =
             packaging.stream(origin).map { VideoRoutes.signedPath($0, at: time) }
             ?? VideoRoutes.path(of: origin) + "?token="

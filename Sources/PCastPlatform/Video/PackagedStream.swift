@@ -3,6 +3,7 @@ import PCastCore
 import PCastDatabase
 import PCastEdgeAuth
 import PCastHLS
+import PCastIO
 import PCastPackaging
 import PCastRecording
 import PCastSFU
@@ -86,6 +87,7 @@ final class PackagedStream: Sendable {
     /// Makes spans of segments; nil if nothing receives them.
     private let trace: SegmentTrace?
     private let state: Mutex<State>
+    private let nodeViewers = Mutex(NodeViewers())
     /// The transcoder of the audio; nil while no client requests AAC.
     private let transcoding = Mutex<Transcoding?>(nil)
 
@@ -156,6 +158,12 @@ final class PackagedStream: Sendable {
         access.withLock { $0.signer }.signature(of: id.description, at: time)
     }
 
+    /// Returns the signatures that are accepted, the newest one first.
+    func signatures(at time: WallTime) -> [String] {
+        let signer = access.withLock { $0.signer }
+        return [time, time - PathSigner.window].map { signer.signature(of: id.description, at: $0) }
+    }
+
     /// Checks a signature of the stream's path. All viewers have the same one, so that it is computed once in a window.
     func check(_ signature: String, at time: WallTime) -> PathSigner.Verdict {
         let window = time.nanosecondsSinceEpoch / PathSigner.window.nanoseconds
@@ -169,7 +177,7 @@ final class PackagedStream: Sendable {
     }
 
     /// Compares two texts in a time that does not depend on where they differ.
-    private static func areEqual(_ first: String, _ second: String) -> Bool {
+    static func areEqual(_ first: String, _ second: String) -> Bool {
         let one = first.utf8.span
         let other = second.utf8.span
         guard one.count == other.count else { return false }
@@ -366,8 +374,16 @@ final class PackagedStream: Sendable {
     /// The number of requests that wait.
     var waitingCount: Int { state.withLock { $0.waitingCount } }
 
-    /// The number of viewers that wait for a part, a lower bound of all. Behind a content delivery network it is one.
-    var viewerCount: Int { state.withLock { $0.viewerCount } }
+    /// The number of viewers that wait for a part, here and at other nodes, a lower bound of all. Behind a content delivery
+    /// network it is one.
+    var viewerCount: Int {
+        state.withLock { $0.viewerCount } + nodeViewers.withLock { $0.count(at: MonotonicClock.now()) }
+    }
+
+    /// Records the number of viewers that wait for a part at another node.
+    func note(viewers: Int, of node: String, at now: Instant) {
+        nodeViewers.withLock { $0.note(viewers, of: node, at: now) }
+    }
 
     /// Returns whether a request of a rendition's playlist uses the quota of viewers; see `State.countsViewers`.
     func countsViewers(of name: String) -> Bool { state.withLock { $0.countsViewers(of: name) } }
@@ -565,6 +581,12 @@ final class RenderedPlaylist: Sendable {
     private let coded = Mutex<ByteBuffer??>(nil)
 
     init(_ text: String) { plain = ByteBuffer(string: text) }
+
+    /// Creates a playlist from its bytes, and from those with gzip; nil if they are not known yet.
+    init(_ plain: ByteBuffer, gzip: ByteBuffer? = nil) {
+        self.plain = plain
+        if let gzip { coded.withLock { $0 = .some(gzip) } }
+    }
 
     /// The playlist with gzip, which is coded for the first request. Nil if it cannot be coded.
     var gzip: ByteBuffer? {

@@ -86,7 +86,7 @@ enum NodeMessageTarget {
     static func run(_ bytes: [UInt8]) throws(BrokenInvariant) -> Bool {
         guard let form = bytes.first else { return false }
         let content = Array(bytes.dropFirst())
-        switch form % 4 {
+        switch form % 6 {
         case 0:
             guard let envelope = NodeEnvelope(content) else { return false }
             try check(NodeEnvelope(envelope.bytes)?.payload == envelope.payload, "an envelope that changed")
@@ -96,7 +96,9 @@ enum NodeMessageTarget {
             return true
         case 1: return try message(NodeRequest.self, .request, content)
         case 2: return try message(NodeOffer.self, .offer, content)
-        default: return try message(NodeAnswer.self, .answer, content)
+        case 3: return try message(NodeAnswer.self, .answer, content)
+        case 4: return try message(NodePlaylistRequest.self, .playlist, content)
+        default: return try message(NodePlaylist.self, .path, content)
         }
     }
 
@@ -116,7 +118,8 @@ enum NodeMessageTarget {
         }
         let rewritten = NodeEnvelope(again, purpose, nonce: nonce, by: signer)
         try check(rewritten.payload == written.payload, "a message that changed: \(written.payload)")
-        for other in [NodeEnvelope.Purpose.request, .offer, .answer] where other != purpose {
+        let purposes: [NodeEnvelope.Purpose] = [.request, .offer, .answer, .playlist, .path, .thumbnail]
+        for other in purposes where other != purpose {
             let isAccepted = (try? written.message(type, other, by: signer)) != nil
             try check(!isAccepted, "a message for another purpose")
         }
@@ -131,10 +134,15 @@ enum NodeMessageTarget {
 
     private static let requestText = #"{"application":"x","hops":["c","b"],"stream":"show"}"#
     private static let offerText =
-        #"{"link":"l","stream":"1","tags":["a"],"authorizingTags":[],"path":["a"],"offer":"v=0\r\n"}"#
+        #"{"link":"l","stream":"1","tags":["a"],"authorizingTags":[],"path":["a"],"offer":"v=0\r\n","#
+        + #""window":{"start":1,"duration":2}}"#
 
     static let corpus: [[UInt8]] = [
         [0] + envelope(of: requestText, .request), [1] + Array(requestText.utf8), [2] + Array(offerText.utf8),
         [3] + Array(#"{"answer":"v=0\r\n"}"#.utf8),
+        [4] + Array(#"{"application":"x","hops":["b"],"stream":"show","viewers":3}"#.utf8),
+        [5]
+            + Array(
+                #"{"application":"x","stream":"1","authorizingTags":["a"],"signatures":["1-00"],"path":["a"]}"#.utf8),
     ]
 }

@@ -158,7 +158,7 @@ struct VideoServer: Sendable {
 
 extension StreamDirectory {
     /// Adds a stream without a media connection. Returns its publisher.
-    fileprivate func enter(_ id: StreamID, _ capabilities: [String], _ reservation: QuotaReservation) -> PeerID {
+    func enter(_ id: StreamID, _ capabilities: [String], _ reservation: QuotaReservation) -> PeerID {
         let peer = registry.enter(
             id, reservation, origin: id, isPublisher: true, at: MonotonicClock.now(), onEnd: { _ in },
             onQuality: { _, _ in })

@@ -131,6 +131,9 @@ extension ClusterRow {
         /// A time that viewers do not notice: nine frames, which a jitter buffer conceals.
         static let unnoticed = 300.0
         static let slowLink = 500.0
+        /// HLS viewers notice a fault by a request that fails, and parts arrive every 200 ms.
+        static let reloaded = 3_000.0
+        static let unnoticedParts = 1_000.0
     }
 
     /// Returns the row with a name, or all rows without one.
@@ -166,7 +169,32 @@ extension ClusterRow {
                 scene.testbed.change(.b) { up, down in (up.isDown, down.isDown) = (true, true) }
                 try await scene.wait(10)
             },
-        ] + nats + partitions + others
+        ] + nats + partitions + others + hls
+
+    private static let hls = [
+        ClusterRow(
+            name: "hls-edge-killed", fault: "an edge with HLS viewers is killed", limit: Limit.reloaded,
+            options: ClusterTestbed.Options(isHLS: true)
+        ) { scene in
+            scene.testbed.kill(.b)
+            try await scene.wait(8)
+        },
+        ClusterRow(
+            name: "hls-origin-killed-standby",
+            fault: "the origin of HLS viewers is killed, and a second encoder publishes at another node",
+            limit: Limit.reloaded, options: ClusterTestbed.Options(isHLS: true), hasSecondPublisher: true
+        ) { scene in
+            scene.testbed.kill(.a)
+            try await scene.wait(12)
+        },
+        ClusterRow(
+            name: "hls-nats-killed", fault: "NATS of a cluster with HLS viewers is killed",
+            limit: Limit.unnoticedParts, options: ClusterTestbed.Options(isHLS: true)
+        ) { scene in
+            scene.testbed.nats.terminateAtOnce()
+            try await scene.wait(10)
+        },
+    ]
 
     private static let nats = [
         ClusterRow(

@@ -22,6 +22,8 @@ final class ClusterTestbed: Sendable {
         var storage = NATSServer.Storage.folder
         /// The node whose clock is five minutes fast; nil for none.
         var fastNode: Node?
+        /// Whether the stream is packaged for HLS. Its publishers then send video that can be decoded, and viewers use HLS.
+        var isHLS = false
     }
 
     private static let webPort = 8_080
@@ -52,7 +54,8 @@ final class ClusterTestbed: Sendable {
         do {
             try network.forwardBetweenHosts()
             try FileManager.default.createDirectory(atPath: "\(folder)/nats", withIntermediateDirectories: true)
-            let declaration = "streams:\n  \(Self.stream):\n    standby: true\n"
+            let capabilities = options.isHLS ? "    capabilities: streaming\n" : ""
+            let declaration = "streams:\n  \(Self.stream):\n    standby: true\n" + capabilities
             try declaration.write(toFile: "\(folder)/pcast.yaml", atomically: true, encoding: .utf8)
             nats = try NATSServer(
                 in: network.hosts[Self.natsHost], address: TunneledHost.address(UInt8(Self.natsHost + 1)),
@@ -158,9 +161,20 @@ final class ClusterTestbed: Sendable {
     /// Starts a publisher that connects to the nodes in this order; returns when it is connected. Publishers that run at
     /// the same time have different numbers. Throws `BenchFailure` if it does not connect.
     func publish(at nodes: [Node], number: Int = 0) async throws -> RecordedProcess {
+        if options.isHLS { return try await publishPattern(at: nodes.first ?? .a) }
         let token = try builder.forPublishingOnly().applyTag("name:\(Self.stream)").build()
         let process = try startClients(
             nodes, ["--viewers", "0"], token: token, on: Self.publishersHost, port: 20_000 + number * 1_000)
+        return try await Self.await("publishing", of: process)
+    }
+
+    /// Starts a publisher of the test pattern in H.264.
+    private func publishPattern(at node: Node) async throws -> RecordedProcess {
+        let token = try builder.forPublishingOnly().applyTag("name:\(Self.stream)").withCapability("streaming").build()
+        let process = try RecordedProcess(
+            [
+                "publish", "--uri", node.uri, "--video", "synthetic", "--audio", "synthetic", "--size", "640x360",
+            ], environment: ["PCAST_PUBLISH_TOKEN": token], in: network.hosts[Self.publishersHost])
         return try await Self.await("publishing", of: process)
     }
 
@@ -169,8 +183,8 @@ final class ClusterTestbed: Sendable {
     func watch(_ viewers: Int, at nodes: [Node], homes: Int, number: Int = 0) async throws -> RecordedProcess {
         let token = try builder.forOriginStream(Self.stream).forStreamingOnly().build()
         let process = try startClients(
-            nodes, ["--viewers", "\(viewers)", "--homes", "\(homes)"], token: token, on: Self.viewersHost,
-            port: 20_000 + number * 1_000)
+            nodes, ["--viewers", "\(viewers)", "--homes", "\(homes)"] + (options.isHLS ? ["--hls"] : []), token: token,
+            on: Self.viewersHost, port: 20_000 + number * 1_000)
         return try await Self.await("watching", of: process)
     }
 

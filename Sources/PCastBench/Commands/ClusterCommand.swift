@@ -14,7 +14,8 @@ struct ClusterCommand: AsyncParsableCommand {
             link of this program. This requires root, or “unshare --user --map-root-user --net” if that is allowed. A \
             publisher sends 30 frames per second to one node, and four viewers watch at the two others. The publishers \
             and viewers are ours: they connect to another node if their connection closes, their session ends, or video \
-            is missing for a second.
+            is missing for a second. In the rows of HLS, the publisher sends the test pattern, and viewers load parts of \
+            low-latency HLS, from the next node if a request fails.
 
             Each row is a fault. It reports the longest time between two frames of a viewer in milliseconds, the limit, \
             the number of times that viewers connected again, and, if a further viewer joins after the fault, the time \
@@ -112,6 +113,9 @@ struct ClusterClientsCommand: AsyncParsableCommand {
     @Option(help: "Number of nodes, from the first one, at which the viewers begin.")
     var homes = 1
 
+    @Flag(help: "Watch by HLS.")
+    var hls = false
+
     @OptionGroup var options: ReportOptions
 
     /// The time after all viewers have video until the measurement begins.
@@ -142,7 +146,12 @@ struct ClusterClientsCommand: AsyncParsableCommand {
 
     private func watch(_ endpoint: ClusterEndpoint, from first: TransportAddress) async throws {
         var report = Report(options)
-        let group = try ClusterViewers(viewers, at: endpoint, homes: homes, from: first)
+        let group: any ClusterViewerGroup
+        if hls {
+            group = ClusterHLSViewers(viewers, at: endpoint, homes: homes)
+        } else {
+            group = try ClusterViewers(viewers, at: endpoint, homes: homes, from: first)
+        }
         defer { group.leave() }
         let running = Task { await group.run() }
         defer { running.cancel() }

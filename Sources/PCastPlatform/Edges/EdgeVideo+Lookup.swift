@@ -175,9 +175,11 @@ extension EdgeVideo {
         let message = NodePlaylistRequest(
             application: lookup.application?.description, stream: lookup.stream.description, hops: hops + [node],
             viewers: viewers)
+        // The source of a declared name may begin at the origin when the name is requested.
+        let limits = configuration.timeLimits
         let response = try await client.send(
             NodeEnvelope(message, .playlist, nonce: nonce, by: client.signer), to: origin.uri + NodeRoutes.playlists,
-            within: configuration.timeLimits.shortResponse)
+            within: lookup.application == nil ? limits.shortResponse : limits.response)
         guard response.nonce == nonce,
             let answer = try? response.message(NodePlaylist.self, .path, by: client.signer), answer.isUsable,
             lookup.application == nil || lookup.application?.description == answer.application

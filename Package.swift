@@ -322,13 +322,13 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
             ]),
-        .testTarget(
-            name: "PCastTests",
-            dependencies: [
+        tests(
+            "",
+            [
                 "PCast", "PCastCompatibility", "PCastCore", "PCastSignaling", "PCastEdgeAuth", "PCastWebRTC",
                 "PCastRTP", "PCastDevices", "PCastRendering", "PCastIO",
                 .product(name: "Logging", package: "swift-log"),
-            ], swiftSettings: settings),
+            ]),
         tests(
             "CLI",
             [

@@ -52,7 +52,7 @@ extension EndToEnd {
             try await TestWorkspace.run { workspace in
                 let ground = try await TimelineGround.start(in: workspace)
                 try await ground.add("--id", "start", "--type", "period_start")
-                let programme = try await LiveProgramme.make(head: 20, seconds: 150, in: workspace)
+                let programme = try await LiveProgramme.make(head: 20, in: workspace)
                 let screen = StampScreen()
                 let player = Player(.media(playsAudio: false, shownOn: screen))
                 screen.watch(player)

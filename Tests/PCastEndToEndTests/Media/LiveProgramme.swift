@@ -13,12 +13,27 @@ struct LiveProgramme: Sendable {
     /// The capture time of the first frame according to the playlist.
     let began: WallTime
 
-    /// Creates the program, of which `head` seconds exist at the beginning, and `seconds` in total.
-    static func make(head: Int, seconds: Int, in workspace: TestWorkspace) async throws -> LiveProgramme {
+    /// The duration in seconds.
+    private static let seconds = 190
+
+    /// Creates the program, of which `head` seconds exist at the beginning.
+    static func make(head: Int, in workspace: TestWorkspace) async throws -> LiveProgramme {
+        let folder = workspace.path("live")
+        try await SharedFolder.provide("a live programme", at: folder) { try await write(to: folder, in: workspace) }
+        let server = try workspace.start("\(BuiltProgram.peers)/live_hls.py", [folder, "\(head)"])
+        let line = try await server.event("live")
+        guard let port = line["port"].number, let began = line["began"].number else {
+            throw EndToEndFailure("the programme does not begin\n\(server.report)")
+        }
+        return LiveProgramme(
+            address: "http://127.0.0.1:\(Int(port))/live.m3u8",
+            began: WallTime(millisecondsSinceEpoch: Int64(began)))
+    }
+
+    /// Writes the playlist and the segments.
+    private static func write(to folder: String, in workspace: TestWorkspace) async throws {
         let raw = workspace.path("raw.yuv")
         try write(seconds * rate, to: raw)
-        let folder = workspace.path("live")
-        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         try await workspace.run(
             "ffmpeg",
             [
@@ -29,14 +44,6 @@ struct LiveProgramme: Sendable {
                 "-hls_segment_filename", "\(folder)/s%d.m4s", "-hls_playlist_type", "vod", "\(folder)/main.m3u8",
             ])
         try FileManager.default.removeItem(atPath: raw)
-        let server = try workspace.start("\(BuiltProgram.peers)/live_hls.py", [folder, "\(head)"])
-        let line = try await server.event("live")
-        guard let port = line["port"].number, let began = line["began"].number else {
-            throw EndToEndFailure("the programme does not begin\n\(server.report)")
-        }
-        return LiveProgramme(
-            address: "http://127.0.0.1:\(Int(port))/live.m3u8",
-            began: WallTime(millisecondsSinceEpoch: Int64(began)))
     }
 
     /// Returns the capture time of a frame.

@@ -1,5 +1,6 @@
 import Foundation
 import PCastCore
+import Synchronization
 
 /// A film, a recording or a still image on disk, as FFmpeg reads it.
 struct MediaFile: Sendable {
@@ -146,11 +147,32 @@ extension MediaFile {
         let frame = VideoFrame(
             dimensions: dimensions, captureTime: nil, timestamp: MediaTime(ticks: 0, rate: .video), memory: memory
         ) { $0.deallocate() }
-        for row in 0..<dimensions.height {
-            for column in 0..<dimensions.width {
-                frame.planeY[row * frame.strideY + column] = bytes[bytes.startIndex + row * dimensions.width + column]
+        bytes.withUnsafeBufferPointer { source in
+            guard let luma = source.baseAddress else { return }
+            for row in 0..<dimensions.height {
+                (frame.planeY + row * frame.strideY)
+                    .update(from: luma + row * dimensions.width, count: dimensions.width)
             }
         }
         return TestPatternStrip.read(frame)
+    }
+}
+
+/// Folders of files that several tests need. Each is made once, because that needs much of the processors' time.
+enum SharedFolder {
+    /// The files of the folders by their names.
+    private static let made = Mutex<[String: [String: Data]]>([:])
+
+    /// Creates a folder with the files of an earlier call with the same name, or with those that `make` writes to it.
+    static func provide(_ name: String, at path: String, _ make: () async throws -> Void) async throws {
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        if let files = made.withLock({ $0[name] }) {
+            for (file, bytes) in files { try bytes.write(to: URL(fileURLWithPath: "\(path)/\(file)")) }
+            return
+        }
+        try await make()
+        let files = try FileManager.default.contentsOfDirectory(atPath: path)
+        let contents = try files.map { ($0, try Data(contentsOf: URL(fileURLWithPath: "\(path)/\($0)"))) }
+        made.withLock { $0[name] = Dictionary(uniqueKeysWithValues: contents) }
     }
 }

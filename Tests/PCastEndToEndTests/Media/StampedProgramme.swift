@@ -17,11 +17,26 @@ struct StampedProgramme: Sendable {
 
     let address: String
 
-    static func make(seconds: Int, in workspace: TestWorkspace) async throws -> StampedProgramme {
+    /// The duration in seconds.
+    private static let seconds = 60
+
+    static func make(in workspace: TestWorkspace) async throws -> StampedProgramme {
+        let folder = workspace.path("programme")
+        try await SharedFolder.provide("a stamped programme", at: folder) { try await write(to: folder, in: workspace) }
+        guard let python = BuiltProgram.installed("python3") else { throw EndToEndFailure("python3 is not installed") }
+        let server = try workspace.start(
+            python, ["-u", "-m", "http.server", "0", "--bind", "127.0.0.1", "--directory", folder])
+        let line = await server.output.lines.first { $0.contains("port") } ?? ""
+        guard let port = line.split(separator: " ").compactMap({ Int($0) }).first else {
+            throw EndToEndFailure("no server\n\(server.report)")
+        }
+        return StampedProgramme(address: "http://127.0.0.1:\(port)/main.m3u8")
+    }
+
+    /// Writes the playlist and the segments.
+    private static func write(to folder: String, in workspace: TestWorkspace) async throws {
         let raw = workspace.path("raw.yuv")
         try frames(seconds * rate).write(to: URL(fileURLWithPath: raw))
-        let folder = workspace.path("programme")
-        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         try await workspace.run(
             "ffmpeg",
             [
@@ -43,14 +58,6 @@ struct StampedProgramme: Sendable {
         var bytes = Data(message)
         bytes.append(try Data(contentsOf: URL(fileURLWithPath: segment)))
         try bytes.write(to: URL(fileURLWithPath: segment))
-        guard let python = BuiltProgram.installed("python3") else { throw EndToEndFailure("python3 is not installed") }
-        let server = try workspace.start(
-            python, ["-u", "-m", "http.server", "0", "--bind", "127.0.0.1", "--directory", folder])
-        let line = await server.output.lines.first { $0.contains("port") } ?? ""
-        guard let port = line.split(separator: " ").compactMap({ Int($0) }).first else {
-            throw EndToEndFailure("no server\n\(server.report)")
-        }
-        return StampedProgramme(address: "http://127.0.0.1:\(port)/main.m3u8")
     }
 
     private static func frames(_ count: Int) -> Data {

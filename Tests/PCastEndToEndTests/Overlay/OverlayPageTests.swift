@@ -12,7 +12,7 @@ extension EndToEnd {
         @Test("the player continues whatever pages do, and a returning page receives the state")
         func story() async throws {
             try await TestWorkspace.run { workspace in
-                let programme = try await StampedProgramme.make(seconds: 60, in: workspace)
+                let programme = try await StampedProgramme.make(in: workspace)
                 let stage = try await OverlayTestSetup(programme)
                 let (player, browser) = (stage.player, try await Browser.start(in: workspace))
                 try await browser.open(stage.address)
@@ -149,7 +149,7 @@ extension EndToEnd {
                     warning: .seconds(2 as Int64), fatal: .seconds(8 as Int64), expectsPages: false,
                     keepAlive: .milliseconds(250))
                 let stage = try await OverlayTestSetup(
-                    try await StampedProgramme.make(seconds: 60, in: workspace), configuration: configuration)
+                    try await StampedProgramme.make(in: workspace), configuration: configuration)
                 try await browser.open(stage.address)
                 try await stage.heard(.easeLiveReady)
                 let count = stage.classic.values.count

@@ -14,7 +14,7 @@ extension EndToEnd {
         func allNotifications() async throws {
             try await TestWorkspace.run { workspace in
                 let browser = try await Browser.start(in: workspace)
-                let stage = try await OverlayTestSetup(try await StampedProgramme.make(seconds: 60, in: workspace))
+                let stage = try await OverlayTestSetup(try await StampedProgramme.make(in: workspace))
                 let roll = OverlayRollCall(stage.audience, of: stage.overlay, browser)
                 try await Self.player(stage, roll)
                 try await Self.page(stage, roll, browser)

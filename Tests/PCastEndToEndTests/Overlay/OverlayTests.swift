@@ -16,7 +16,7 @@ extension EndToEnd {
         @Test("a person controls the player through the page, and every observer receives every message once")
         func story() async throws {
             try await TestWorkspace.run { workspace in
-                let programme = try await StampedProgramme.make(seconds: 60, in: workspace)
+                let programme = try await StampedProgramme.make(in: workspace)
                 let browser = try await Browser.start(in: workspace)
                 let stage = try await OverlayTestSetup(programme)
                 let player = stage.player

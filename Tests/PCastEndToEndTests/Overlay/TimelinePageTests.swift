@@ -30,7 +30,7 @@ extension EndToEnd {
         @Test("the page shows events up to the displayed frame, and withdraws them on seeks")
         func story() async throws {
             try await TestWorkspace.run { workspace in
-                let programme = try await LiveProgramme.make(head: 40, seconds: 190, in: workspace)
+                let programme = try await LiveProgramme.make(head: 40, in: workspace)
                 let ground = try await TimelineGround.start(in: workspace)
                 let log = try Self.past(of: programme)
                 try await Self.describe(ground, workspace)

@@ -11,7 +11,7 @@ extension EndToEnd {
             .timeLimit(.minutes(5)), arguments: [DeviceConstraint.Kind.ideal, .exact])
         func published(_ kind: DeviceConstraint.Kind) async throws {
             try await TestWorkspace.run { workspace in
-                let programme = try await StampedProgramme.make(seconds: 40, in: workspace)
+                let programme = try await StampedProgramme.make(in: workspace)
                 let platform = try await LocalPlatform.start(in: workspace)
                 let pcast = PCast(PCastOptions(uri: platform.uri))
                 _ = try await pcast.start(authenticationToken: try await platform.authenticationToken())

@@ -2,9 +2,9 @@ import Foundation
 
 /// The Swift compiler, for programs that are outside the package: they see the modules of this build, and no
 /// declaration of the access level `package`.
-struct OutsideCompiler {
+struct OutsideCompiler: Sendable {
     /// The language of a program: Swift 6 with the upcoming features that concern imports, or Swift 5.
-    enum Language: String, CaseIterable, Sendable {
+    enum Language: Sendable {
         case swift5, swift6
 
         fileprivate var arguments: [String] {
@@ -19,11 +19,14 @@ struct OutsideCompiler {
     /// The programs of the package whose compiler arguments name the modules of all libraries and their C modules.
     private static let references = ["QuickStartExample", "EmbedExample", "PCastViewing"]
 
+    /// The compiler, as the build's description names it. The description is long, so it is read once.
+    static let current = Result { try OutsideCompiler() }
+
     private let compiler: String
     private let arguments: [String]
 
     /// Reads the arguments with which the build compiled programs of the package, from the build's description.
-    init() throws {
+    private init() throws {
         let description = try Data(contentsOf: Self.description())
         let commands = try Self.references.map { try Self.command(of: $0, in: description) }
         compiler = commands[0][0]

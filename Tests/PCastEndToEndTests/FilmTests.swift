@@ -1,4 +1,5 @@
 import Foundation
+import PCastCore
 import Testing
 
 extension EndToEnd {
@@ -60,8 +61,7 @@ extension EndToEnd {
         /// was too slow for its encoder.
         private static func check(recording: MediaFile, of film: Film, dropped: Int) async throws {
             let (frame, audio) = (try await recording.track("video"), try await recording.track("audio"))
-            #expect(frame.width == 1_280)
-            #expect(frame.height == 720)
+            #expect(Dimensions(width: frame.width, height: frame.height) == Film.size)
             #expect(abs(frame.duration - audio.duration) < 0.5)
             let first = try await film.find(recording, at: .first)
             let last = try await film.find(recording)
@@ -96,7 +96,7 @@ extension EndToEnd {
             try browser.program.notify(link)
             let figures = try await browser.figures()
             #expect(figures["srtpCipher"].text?.hasPrefix("SRTP_AEAD_AES_") == true)
-            #expect(figures["size"] == .list([.number(1_280), .number(720)]))
+            #expect(figures["size"].list.compactMap(\.number) == [Double(Film.size.width), Double(Film.size.height)])
             let box = figures["videoBox"].list.compactMap(\.number).map { Int($0) }
             try #require(box.count == 4)
             let found = try await film.find(

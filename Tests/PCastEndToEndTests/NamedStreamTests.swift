@@ -53,7 +53,7 @@ extension EndToEnd {
             try await workspace.run(
                 "ffmpeg",
                 [
-                    "-v", "error", "-nostdin", "-f", "lavfi", "-i", "testsrc2=size=640x360:rate=30", "-f", "lavfi",
+                    "-v", "error", "-nostdin", "-f", "lavfi", "-i", "testsrc2=size=320x180:rate=30", "-f", "lavfi",
                     "-i", "sine=frequency=220:sample_rate=48000", "-t", "2", "-c:v", "libx264", "-bf", "0", "-g", "30",
                     "-pix_fmt", "yuv420p", "-c:a", "aac", workspace.path("slate.mp4"),
                 ])
@@ -76,7 +76,7 @@ extension EndToEnd {
                 #expect(try await Self.name("lobby", of: platform).state == "idle")
                 for _ in 0..<2 {
                     let watched = try await WatchedStream.open("lobby", of: platform)
-                    try await watched.height(720, since: 0)
+                    try await watched.height(Film.size.height, since: 0)
                     let frame = workspace.path("picture.png")
                     _ = try await watched.renderer.screenshot(to: frame)
                     let found = try await film.find(MediaFile(path: frame, workspace: workspace))
@@ -106,7 +106,7 @@ extension EndToEnd {
                         try #require(BuiltProgram.installed("ffmpeg")),
                         [
                             "-v", "error", "-nostdin", "-re", "-stream_loop", "-1", "-i", film.file.path, "-c:v",
-                            "libx264", "-preset", "veryfast", "-tune", "zerolatency", "-bf", "0", "-g", "30",
+                            "libx264", "-preset", "ultrafast", "-tune", "zerolatency", "-bf", "0", "-g", "30",
                             "-pix_fmt", "yuv420p", "-c:a", "aac", "-f", "flv",
                             "rtmp://127.0.0.1:\(port)/ingest/\(token)",
                         ])
@@ -115,11 +115,11 @@ extension EndToEnd {
                 try await Self.waitFor("live", of: "show", platform)
                 let stream = try await Self.name("show", of: platform).streamId
                 let watched = try await WatchedStream.open("show", of: platform)
-                try await watched.height(720, since: 0)
+                try await watched.height(Film.size.height, since: 0)
 
                 // The encoder is unplugged, and the fallback plays, longer than it lasts.
                 encoder.send(SIGKILL)
-                try await watched.height(360, since: 1)
+                try await watched.height(180, since: 1)
                 let slates = watched.sizes.values.count
 
                 // The publisher returns over another protocol, and with another size.
@@ -131,7 +131,7 @@ extension EndToEnd {
 
                 // RTMP again, which replaces the former publisher.
                 let second = try await encode()
-                try await watched.height(720, since: publishings)
+                try await watched.height(Film.size.height, since: publishings)
                 #expect(try await Self.name("show", of: platform).streamId == stream, "it is one stream")
                 publisher.send(SIGINT)
                 second.send(SIGKILL)

@@ -1,4 +1,5 @@
 import Foundation
+import PCastCore
 import Testing
 
 extension EndToEnd {
@@ -25,7 +26,7 @@ extension EndToEnd {
                 let passed = player.events("cue")
                 #expect(passed.count == 1 && passed.first?["types"].list.first?.text == "goal")
                 #expect(player.events("ready").count == 1 && player.events("finished").count == 1)
-                #expect(player.events("dimensions").first?["width"].number == 1280)
+                #expect(player.events("dimensions").first?["width"].number == Double(Film.size.width))
                 #expect(player.events("ended").first?["reason"].text == "completed")
                 try await Self.expectLast(of: film, in: workspace.path("last.png"), at: workspace)
             }

@@ -10,7 +10,7 @@ extension EndToEnd {
         private static func publish(_ film: Film, to address: String) -> [String] {
             [
                 "-v", "error", "-nostdin", "-re", "-stream_loop", "-1", "-i", film.file.path, "-c:v", "libx264",
-                "-preset", "veryfast", "-tune", "zerolatency", "-bf", "0", "-g", "60", "-pix_fmt", "yuv420p",
+                "-preset", "ultrafast", "-tune", "zerolatency", "-bf", "0", "-g", "60", "-pix_fmt", "yuv420p",
                 "-c:a", "aac", "-ar", "44100", "-f", "flv", address,
             ]
         }
@@ -31,7 +31,7 @@ extension EndToEnd {
                 let stream = try await platform.stream()
 
                 let watched = try await WatchedStream.open(stream, of: platform)
-                try await watched.height(720, since: 0)
+                try await watched.height(Film.size.height, since: 0)
                 let frame = workspace.path("picture.png")
                 _ = try await watched.renderer.screenshot(to: frame)
                 let found = try await film.find(MediaFile(path: frame, workspace: workspace))

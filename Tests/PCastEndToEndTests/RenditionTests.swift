@@ -17,7 +17,7 @@ extension EndToEnd {
             [
                 "-v", "error", "-nostdin", "-progress", "pipe:1", "-re", "-stream_loop", "-1", "-i", film.file.path,
                 "-c:v", "libx264",
-                "-preset", "veryfast", "-bf", "\(bFrames)", "-b_strategy", "0", "-g", "\(keyFrameDistance)",
+                "-preset", "ultrafast", "-bf", "\(bFrames)", "-b_strategy", "0", "-g", "\(keyFrameDistance)",
                 "-keyint_min", "\(keyFrameDistance)",
                 "-sc_threshold", "0", "-b:v", "2500k", "-minrate", "2500k", "-maxrate", "2500k", "-bufsize", "2500k",
                 "-x264-params", "nal-hrd=cbr", "-pix_fmt", "yuv420p", "-c:a", "aac", "-ar", "44100", "-f", "flv",
@@ -30,7 +30,7 @@ extension EndToEnd {
         private static func publish(
             to platform: LocalPlatform, bFrames: Int, in workspace: TestWorkspace
         ) async throws -> (stream: String, encoder: RunningProgram) {
-            let film = try await Film.make(seconds: 6, in: workspace)
+            let film = try await Film.make(seconds: 6, size: Dimensions(width: 1_280, height: 720), in: workspace)
             let listening = try await platform.program.event("listening")
             let port = Int(try #require(listening["rtmpPort"].number))
             let token = try await workspace.token(

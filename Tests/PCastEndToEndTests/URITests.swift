@@ -24,7 +24,7 @@ extension EndToEnd {
                     ])
                 #expect(try await platform.local.stream() == publisher.streamID.description)
                 let watched = try await WatchedStream.open(publisher.streamID.description, of: platform.local)
-                try await watched.height(720, since: 0)
+                try await watched.height(Film.size.height, since: 0)
                 let frame = workspace.path("picture.png")
                 _ = try await watched.renderer.screenshot(to: frame)
                 let found = try await film.find(MediaFile(path: frame, workspace: workspace))

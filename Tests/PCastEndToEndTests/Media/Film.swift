@@ -1,10 +1,13 @@
 import Foundation
+import PCastCore
 import Synchronization
 
-/// A usual film: H.264 with B-frames and AAC in an MP4 file, 720p30. Its colors change continuously, so that a frame
-/// can be distinguished from those a second before and after.
+/// A usual film: H.264 with B-frames and AAC in an MP4 file, with 30 frames a second. Its colors change continuously, so
+/// that a frame can be distinguished from those a second before and after.
 struct Film: Sendable {
     static let frameRate = 30
+    /// The usual size. It is small, because the tests' programs encode and decode films in real time.
+    static let size = Dimensions(width: 640, height: 360)
     /// The size at which frames are compared, in red, green and blue.
     private static let (width, height) = (64, 36)
 
@@ -22,20 +25,29 @@ struct Film: Sendable {
         let usualDifference: Double
     }
 
-    /// The files and frames of the films that were made, by their durations in seconds. Each is made once, because that
-    /// needs much of the processors' time.
-    private static let made = Mutex<[Int: (bytes: Data, frames: [ArraySlice<UInt8>])]>([:])
+    /// A film that was made.
+    private struct Key: Hashable {
+        var seconds: Int
+        var size: Dimensions
+    }
+
+    /// The files and frames of the films that were made. Each is made once, because that needs much of the processors'
+    /// time.
+    private static let made = Mutex<[Key: (bytes: Data, frames: [ArraySlice<UInt8>])]>([:])
 
     /// Makes `film.mp4` in the folder of a test.
     ///
     /// - Parameters:
     ///   - seconds: The duration of the film.
+    ///   - size: The size of its frames.
     ///   - rounds: How often the file contains the film. More rounds are only copied, so that a long file takes no time.
     ///   - workspace: The environment of the test.
     /// - Returns: The film, with the frames of one round.
     /// - Throws: `EndToEndFailure` if FFmpeg fails.
-    static func make(seconds: Int, rounds: Int = 1, in workspace: TestWorkspace) async throws -> Film {
-        let film = try await makeRound(seconds: seconds, in: workspace)
+    static func make(
+        seconds: Int, size: Dimensions = Film.size, rounds: Int = 1, in workspace: TestWorkspace
+    ) async throws -> Film {
+        let film = try await makeRound(seconds: seconds, size: size, in: workspace)
         guard rounds > 1 else { return film }
         let one = workspace.path("round.mp4")
         try FileManager.default.moveItem(atPath: film.file.path, toPath: one)
@@ -47,27 +59,29 @@ struct Film: Sendable {
         return film
     }
 
-    private static func makeRound(seconds: Int, in workspace: TestWorkspace) async throws -> Film {
-        let path = workspace.path("film.mp4")
+    private static func makeRound(
+        seconds: Int, size: Dimensions, in workspace: TestWorkspace
+    ) async throws -> Film {
+        let (path, key) = (workspace.path("film.mp4"), Key(seconds: seconds, size: size))
         let file = MediaFile(path: path, workspace: workspace)
-        if let known = made.withLock({ $0[seconds] }) {
+        if let known = made.withLock({ $0[key] }) {
             try known.bytes.write(to: URL(fileURLWithPath: path))
             return Film(file: file, seconds: seconds, frames: known.frames)
         }
         try await workspace.run(
             "ffmpeg",
             [
-                "-v", "error", "-nostdin", "-f", "lavfi", "-i", "testsrc2=size=1280x720:rate=\(frameRate)",
+                "-v", "error", "-nostdin", "-f", "lavfi", "-i", "testsrc2=size=\(size):rate=\(frameRate)",
                 "-f", "lavfi", "-i", "sine=frequency=440:sample_rate=44100",
                 "-vf", "hue=H=2*PI*t/\(seconds)", "-t", "\(seconds)", "-c:v", "libx264", "-preset", "veryfast",
                 "-bf", "2", "-g", "60", "-pix_fmt", "yuv420p",
-                // The source's colors are BT.601. Untagged video of this size would be interpreted as BT.709.
+                // The source's colors are BT.601. Untagged video of a large size would be interpreted as BT.709.
                 "-colorspace", "smpte170m", "-color_primaries", "smpte170m", "-color_trc", "smpte170m", "-c:a", "aac",
                 "-b:a", "128k", path,
             ])
         let film = Film(file: file, seconds: seconds, frames: try await Self.frames(of: file, filter: nil))
         let bytes = try Data(contentsOf: URL(fileURLWithPath: path))
-        made.withLock { $0[seconds] = (bytes, film.frames) }
+        made.withLock { $0[key] = (bytes, film.frames) }
         return film
     }
 
@@ -102,8 +116,17 @@ struct Film: Sendable {
     }
 
     private static func difference(_ one: ArraySlice<UInt8>, _ other: ArraySlice<UInt8>) -> Double {
-        var sum = 0
-        for (a, b) in zip(one, other) { sum += abs(Int(a) - Int(b)) }
-        return Double(sum) / Double(one.count)
+        // Tests are not optimized, so the bytes are read by pointers.
+        one.withUnsafeBufferPointer { one in
+            other.withUnsafeBufferPointer { other in
+                var sum = 0
+                var index = 0
+                while index < one.count {
+                    sum += abs(Int(one[index]) - Int(other[index]))
+                    index += 1
+                }
+                return Double(sum) / Double(one.count)
+            }
+        }
     }
 }

@@ -1,5 +1,19 @@
+import Foundation
 import PCastCore
 import PCastTestSupport
+
+/// The bytes of a frame as a key. The tests are not optimized, so an array would be hashed and compared byte by byte.
+private struct FrameContent: Hashable {
+    private let bytes: [UInt8]
+
+    init(_ frame: EncodedFrame) { bytes = frame.bytes }
+
+    static func == (one: FrameContent, other: FrameContent) -> Bool {
+        one.bytes.count == other.bytes.count && memcmp(one.bytes, other.bytes, one.bytes.count) == 0
+    }
+
+    func hash(into hasher: inout Hasher) { bytes.withUnsafeBytes { hasher.combine(bytes: $0) } }
+}
 
 /// Audio and video that a publisher sends, to be compared with what arrives.
 struct Broadcast {
@@ -13,7 +27,7 @@ struct Broadcast {
     private(set) var sent: [EncodedFrame] = []
     /// The time at which each frame was sent with its audio.
     private(set) var instants: [Instant] = []
-    private var numbers: [[UInt8]: Int] = [:]
+    private var numbers: [FrameContent: Int] = [:]
 
     init(_ codec: Codec, seed: UInt64 = 1, keyFrameInterval: Int = 0) {
         videoFrames = TestFrames(codec, seed: seed, keyFrameInterval: keyFrameInterval)
@@ -31,8 +45,8 @@ struct Broadcast {
             requestsSeen = publisher.beginnings
             let frame = videoFrames.next(isKeyFrame: isAsked ? true : nil, captureTime: captured)
             let packet = audio.next(captureTime: captured)
-            numbers[frame.bytes] = sent.count
-            numbers[packet.bytes] = sent.count
+            numbers[FrameContent(frame)] = sent.count
+            numbers[FrameContent(packet)] = sent.count
             sent.append(frame)
             instants.append(network.now)
             network.send(packet, from: publisher)
@@ -42,7 +56,7 @@ struct Broadcast {
     }
 
     /// The index of a frame in its track; nil if it was never sent.
-    func number(of frame: EncodedFrame) -> Int? { numbers[frame.bytes] }
+    func number(of frame: EncodedFrame) -> Int? { numbers[FrameContent(frame)] }
 
     func isSame(_ frame: EncodedFrame) -> Bool {
         number(of: frame).map { sent[$0].isKeyFrame == frame.isKeyFrame } ?? false

@@ -80,7 +80,9 @@ final class NonceRecorder {
             sender: sender, ssrc: word(isControl ? 4 : 8),
             index: isControl ? word(bytes.count - 4) & 0x7FFF_FFFF : UInt32(bytes[2]) << 8 | UInt32(bytes[3]),
             isControl: isControl)
-        let hash = bytes.hashValue
+        var hasher = Hasher()
+        bytes.withUnsafeBytes { hasher.combine(bytes: $0) }
+        let hash = hasher.finalize()
         if let before = seen.updateValue(hash, forKey: nonce), before != hash { offence = "\(nonce)" }
     }
 }

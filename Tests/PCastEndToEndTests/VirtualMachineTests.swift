@@ -6,19 +6,19 @@ extension EndToEnd {
     @Suite("Virtual machine", .enabled(if: ThisMachine.hasVirtualMachine))
     struct VirtualMachineTests {
         /// Each of `Tests/PCastHardwareTests` must run there. The script fails if one was omitted or none ran. Two
-        /// machines share the work, because each has one processor.
+        /// machines share the work, because each has one processor. `scripts/test` runs them with the lowest priority.
         @Test("the tests on real drivers succeed in the virtual machine", .timeLimit(.minutes(45)))
         func hardware() async throws {
             try await TestWorkspace.run { workspace in
                 let bundle = try BuiltProgram.testBundle()
                 let cameras = "Hardware/Camera[a-zA-Z]*Tests/"
-                let limits = ["PCAST_TEST_BUNDLE=\(bundle)", "PCAST_MACHINE_LIMIT=1200"]
+                let limits = ["PCAST_TEST_BUNDLE=\(bundle)", "PCAST_MACHINE_LIMIT=2400"]
                 let machines = try [cameras, "!\(cameras)"].map { filter in
                     try workspace.start(
-                        "/usr/bin/env", limits + [BuiltProgram.machine, "test", filter], limit: .seconds(1_260))
+                        "/usr/bin/env", limits + [BuiltProgram.machine, "test", filter], limit: .seconds(2_460))
                 }
                 for machine in machines {
-                    let status = try await machine.exitStatus(within: .seconds(1_280))
+                    let status = try await machine.exitStatus(within: .seconds(2_480))
                     let lines = machine.output.lines.values
                     let summary = lines.filter { $0.contains("Test run with") || $0.hasPrefix("machine:") }
                     print("In the virtual machine: \(summary.joined(separator: "; "))")

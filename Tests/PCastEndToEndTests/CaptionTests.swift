@@ -43,8 +43,9 @@ extension EndToEnd {
             try workspace.start(
                 BuiltProgram.path("pcast"),
                 [
-                    "publish", "--uri", platform.uri, "--video", "synthetic", "--audio", "synthetic", "--captions",
-                    captions, "--json",
+                    "publish", "--uri", platform.uri, "--video", "synthetic", "--audio", "synthetic", "--size",
+                    "640x360",
+                    "--captions", captions, "--json",
                 ], hears: captions == "-")
         }
 

@@ -20,7 +20,7 @@ extension EndToEnd {
             /// Starts a platform with additional options, and a publisher. `captions` is a file that the publisher sends; nil
             /// for none.
             static func start(
-                in workspace: TestWorkspace, _ options: [String] = [], size: String = "1280x720",
+                in workspace: TestWorkspace, _ options: [String] = [], size: String = "640x360",
                 captions: String? = nil, tag: String = "hls"
             ) async throws -> Live {
                 try await start(
@@ -77,7 +77,7 @@ extension EndToEnd {
         @Test("this project's player plays the stream by HLS without a failure")
         func player() async throws {
             try await TestWorkspace.run { workspace in
-                let live = try await Live.start(in: workspace)
+                let live = try await Live.start(in: workspace, size: "1280x720")
                 let player = try workspace.pcast("play", live.playlist, "--render", "null")
                 _ = try await player.event("ready")
                 let size = try await player.event("dimensions")
@@ -139,7 +139,7 @@ extension EndToEnd {
         @Test("events of the game that the stream shows are date ranges, in the order of their gates and by the rules")
         func timeline() async throws {
             try await TestWorkspace.run { workspace in
-                let live = try await Live.start(in: workspace, size: "640x360", tag: "timeline:NHL/2354717")
+                let live = try await Live.start(in: workspace, tag: "timeline:NHL/2354717")
                 try await live.awaitPlaylist()
                 let observer = try workspace.start(
                     BuiltProgram.path("pcast-bench"), ["hls-rules", live.playlist, "--seconds", "600", "--json"],
@@ -179,7 +179,7 @@ extension EndToEnd {
         @Test("the thumbnail of the stream is a JPEG image of its last key frame, which a separate process decodes")
         func thumbnail() async throws {
             try await TestWorkspace.run { workspace in
-                let live = try await Live.start(in: workspace)
+                let live = try await Live.start(in: workspace, size: "1280x720")
                 let player = try workspace.pcast("play", live.playlist, "--render", "null")
                 _ = try await player.event("dimensions")
                 let file = workspace.path("thumbnail.jpg")

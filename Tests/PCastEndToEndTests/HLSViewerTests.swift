@@ -65,7 +65,7 @@ extension EndToEnd {
                 let live = try await HLSTests.Live.start(in: workspace)
                 let viewer = try await Viewer.open(live, capability)
                 let figures = try await viewer.played()
-                #expect(viewer.renderer.videoDisplayDimensions == Dimensions(width: 1_280, height: 720))
+                #expect(viewer.renderer.videoDisplayDimensions == Dimensions(width: 640, height: 360))
                 #expect(viewer.renderer.lastVideoFrameRendered != nil)
                 // The test pattern contains the capture time.
                 let latency = try #require(figures.latencyP50)

@@ -10,7 +10,7 @@ extension EndToEnd {
             .timeLimit(.minutes(5)))
         func rests() async throws {
             try await TestWorkspace.run { workspace in
-                let publisher = try workspace.pcast("publish", "--listen", "127.0.0.1:0")
+                let publisher = try workspace.pcast("publish", "--listen", "127.0.0.1:0", "--size", "640x360")
                 _ = try await publisher.event("publishing")
                 var resting = try await Self.rest(of: publisher, after: try await publisher.event("stats"))
                 for round in 1...2 {

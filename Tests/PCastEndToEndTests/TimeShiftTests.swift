@@ -184,7 +184,7 @@ extension EndToEnd {
             .enabled(if: !ThisMachine.browsers.isEmpty))
         func page() async throws {
             try await TestWorkspace.run { workspace in
-                let live = try await HLSTests.Live.start(in: workspace, size: "640x360")
+                let live = try await HLSTests.Live.start(in: workspace)
                 try await live.awaitPlaylist()
                 // One browser after the other uses the stream, so the window is long enough for the second one at once.
                 for browser in ThisMachine.browsers {

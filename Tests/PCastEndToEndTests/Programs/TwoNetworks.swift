@@ -105,7 +105,7 @@ struct TwoNetworks: Sendable {
     func publish() async throws -> (program: RunningProgram, viewing: [String]) {
         let program = try atServer(
             "publish", "--uri", platform.uri, "--token", try await platform.authenticationToken(), "--token",
-            try await platform.publishingToken(), "--video", "synthetic", "--audio", "synthetic")
+            try await platform.publishingToken(), "--video", "synthetic", "--audio", "synthetic", "--size", "640x360")
         guard let stream = try await program.event("publishing")["streamId"].text else {
             throw EndToEndFailure("no stream\n\(program.report)")
         }

@@ -5,8 +5,8 @@ import PCastWebRTC
 /// Streams whose publishers change while their viewers stay.
 ///
 /// Such a stream is published by `publish(_:stream:ingesting:terms:at:)`, and gets the packets of another stream of the
-/// same shard by `splice(_:into:at:)`. A stream that was pulled from another node with `PeerOptions.keepsViewers` becomes
-/// one when another link replaces its own.
+/// same shard, or of its replica there, by `splice(_:into:at:)`. A stream that was pulled from another node with
+/// `PeerOptions.keepsViewers` becomes one when another link replaces its own.
 extension SFU {
     /// Forwards the packets of a publisher to the viewers of another stream: audio at once, and each layer of video from a
     /// key frame on. Until then, the packets of the former publisher are forwarded.
@@ -15,15 +15,13 @@ extension SFU {
     /// in another codec than the stream's is not forwarded.
     ///
     /// - Parameters:
-    ///   - source: The stream of the publisher, which has its publisher on this shard.
+    ///   - source: The stream of the publisher, which has its publisher or a replica on this shard.
     ///   - stream: The stream that receives the packets, which was published without frames of its own, or pulled. The
     ///     link of a pulled one is closed, and the numbers and timestamps of its packets continue.
     ///   - now: The current time.
     /// - Throws: `SFUError.unknownStream`.
     package mutating func splice(_ source: StreamID, into stream: StreamID, at now: Instant) throws(SFUError) {
-        guard let from = streamIndices[source], forwarder.streams[from].publisherShard == nil,
-            !forwarder.streams[from].isEnding
-        else { throw .unknownStream(source) }
+        guard let from = streamIndices[source], !forwarder.streams[from].isEnding else { throw .unknownStream(source) }
         guard let target = streamIndices[stream], forwarder.streams[target].publisherShard == nil,
             ingestSources[forwarder.streams[target].peer] != nil || forwarder.streams[target].keepsViewers,
             from != target, !forwarder.streams[target].isEnding
@@ -31,6 +29,12 @@ extension SFU {
         if forwarder.streams[target].keepsViewers { forwarder.detach(publisher: target, at: now) }
         let number = forwarder.splice(of: target) ?? forwarder.splices.insert(newSplice(stream, target))
         forwarder.change(splice: number, to: from, at: now)
+    }
+
+    /// Forwards nothing more to a stream, until `splice(_:into:at:)` is called again. Its numbers and timestamps then continue.
+    package mutating func unsplice(_ stream: StreamID) {
+        guard let target = streamIndices[stream], let number = forwarder.splice(of: target) else { return }
+        forwarder.stop(splice: number)
     }
 
     private mutating func newSplice(_ stream: StreamID, _ target: Int) -> StreamSplice {
@@ -45,15 +49,30 @@ extension SFU {
     }
 
     /// Lets a publisher send all its tracks, because it may be selected later, and requests key frames. It is called once
-    /// for each publisher.
-    package mutating func watch(_ stream: StreamID, at now: Instant) {
-        guard let index = streamIndices[stream] else { return }
-        for layer in forwarder.streams[index].receiver.layers.indices {
+    /// for each publisher. Returns the publisher; nil if this shard has neither it nor a replica of its stream.
+    @discardableResult
+    package mutating func watch(_ stream: StreamID, at now: Instant) -> PeerID? {
+        guard let index = streamIndices[stream], !forwarder.streams[index].isEnding else { return nil }
+        for layer in forwarder.streams[index].receiver.sentLayers {
             forwarder.addSubscribers(1, of: .video, layer: layer, stream: index, at: now)
             forwarder.requestKeyFrame(stream: index, layer: layer)
         }
         if forwarder.streams[index].audio.exists {
             forwarder.addSubscribers(1, of: .audio, stream: index, at: now)
+        }
+        return forwarder.streams[index].peer
+    }
+
+    /// Ends what `watch(_:at:)` began. It has no effect if the stream has another publisher now.
+    package mutating func unwatch(_ stream: StreamID, of publisher: PeerID, at now: Instant) {
+        guard let index = streamIndices[stream], forwarder.streams[index].peer == publisher else { return }
+        // A replica that was created again does not count the subscriber.
+        for layer in forwarder.streams[index].receiver.sentLayers
+        where forwarder.streams[index].layers[layer].subscribers > 0 {
+            forwarder.addSubscribers(-1, of: .video, layer: layer, stream: index, at: now)
+        }
+        if forwarder.streams[index].audio.exists, forwarder.streams[index].audio.subscribers > 0 {
+            forwarder.addSubscribers(-1, of: .audio, stream: index, at: now)
         }
     }
 
@@ -63,7 +82,7 @@ extension SFU {
         let published = forwarder.streams.address(index)
         var media = IngestMedia(
             video: published.pointee.receiver.layers.first?.media.codec,
-            layers: published.pointee.receiver.layers.count, hasAudio: published.pointee.audio.exists)
+            layers: published.pointee.receiver.sentLayers.count, hasAudio: published.pointee.audio.exists)
         media.answersKeyFrameRequests = true
         return media
     }
@@ -133,8 +152,14 @@ extension Forwarder {
     /// Begins the change of a splice to a publisher.
     mutating func change(splice number: Int, to index: Int, at now: Instant) {
         splices[number].pending = (streams[index].peer, index, now)
-        for layer in streams[index].receiver.layers.indices { requestKeyFrame(stream: index, layer: layer) }
+        for layer in streams[index].receiver.sentLayers { requestKeyFrame(stream: index, layer: layer) }
         follow(splice: number, at: now)
+    }
+
+    /// Ends the forwarding of all publishers to a stream.
+    mutating func stop(splice number: Int) {
+        (splices[number].pending, splices[number].current, splices[number].former) = (nil, nil, nil)
+        for track in splices[number].tracks.indices { splices[number].tracks[track].stop() }
     }
 
     /// Forwards the packets that have arrived since the last call. It is called before packets are sent, and costs
@@ -184,7 +209,8 @@ extension Forwarder {
             return stream.pointee.audio.sourceFormat?.codec == codec ? 0 : nil
         }
         guard stream.pointee.layers.exist else { return nil }
-        let layer = min(track, stream.pointee.layers.count - 1)
+        // Renditions are layers that the publisher does not send.
+        let layer = min(track, stream.pointee.receiver.sentLayers.count - 1)
         return stream.pointee.layers[layer].sourceFormat?.codec == codec ? layer : nil
     }
 

@@ -177,6 +177,9 @@ struct SplicedTrack {
         source = begun
     }
 
+    /// Reads no publisher any more.
+    mutating func stop() { source = nil }
+
     private func timeline(from first: PacketLog.Entry, edge: UInt32) -> Timeline {
         guard let newest else { return Timeline(from: first.timestamp, to: firstTimestamp) }
         let rate = codec.clockRate

@@ -23,10 +23,14 @@ struct SpliceTests {
         /// The delay from capture to the SFU.
         var delay = TimeSpan.milliseconds(100)
 
+        /// Whether the encoder publishes at the second shard.
+        private let isBeside: Bool
+
         init(
             _ number: UInt64, _ codec: Codec = .h264, layers: Int = 1, keyFrameInterval: Int = 50,
-            in network: VirtualNetwork
+            isBeside: Bool = false, in network: VirtualNetwork
         ) throws {
+            self.isBeside = isBeside
             stream = StreamID("source-\(number)")
             peer = PeerID(1 << 41 + number)
             self.layers = (0..<layers).map { layer in
@@ -38,19 +42,35 @@ struct SpliceTests {
             }
             audio = TestFrames(.opus, seed: number)
             audio.firstTicks = Int64(number) * 1_000_000_009
-            try network.sfu.publish(
-                peer, stream: stream, ingesting: IngestMedia(video: codec, layers: layers, hasAudio: true),
-                at: network.now)
-            network.sfu.watch(stream, at: network.now)
+            let media = IngestMedia(video: codec, layers: layers, hasAudio: true)
+            guard isBeside else {
+                try network.sfu.publish(peer, stream: stream, ingesting: media, at: network.now)
+                network.sfu.watch(stream, at: network.now)
+                return
+            }
+            try network.peerShard?.publish(peer, stream: stream, ingesting: media, at: network.now)
+            let snapshot = try network.peerShard?.replicate(stream, to: 0, at: network.now)
+            network.sfu.enterReplica(try #require(snapshot), of: 1, at: network.now)
+            let watched = network.sfu.watch(stream, at: network.now)
+            #expect(watched == peer)
+            network.settleRelay()
         }
 
         mutating func send(by network: VirtualNetwork) {
             let captured = VirtualNetwork.clock.wallTime(at: network.now) - delay
             packets.append(audio.next(captureTime: captured))
-            network.sfu.ingest(packets[packets.count - 1], from: peer, at: network.now)
+            ingest(packets[packets.count - 1], by: network)
             for layer in layers.indices {
                 let frame = layers[layer].next(captureTime: captured)
                 video.append(frame)
+                ingest(frame, layer: layer, by: network)
+            }
+        }
+
+        private func ingest(_ frame: EncodedFrame, layer: Int = 0, by network: VirtualNetwork) {
+            if isBeside {
+                network.peerShard?.ingest(frame, layer: layer, from: peer, at: network.now)
+            } else {
                 network.sfu.ingest(frame, layer: layer, from: peer, at: network.now)
             }
         }
@@ -64,7 +84,11 @@ struct SpliceTests {
         }
 
         func end(_ network: VirtualNetwork) {
-            network.sfu.end(peer, reason: .ended, at: network.now)
+            if isBeside {
+                network.peerShard?.end(peer, reason: .ended, at: network.now)
+            } else {
+                network.sfu.end(peer, reason: .ended, at: network.now)
+            }
             network.settleRelay()
         }
     }
@@ -212,6 +236,77 @@ struct SpliceTests {
         #expect(Array(beside.video.map(\.frame.bytes).suffix(100)) == second.video.map(\.bytes))
         #expect(rises(beside.video.map(\.frame)))
         #expect(isPresent(beside, in: network))
+    }
+
+    @Test("a publisher on another shard is forwarded from its replica, until one of this shard replaces it")
+    func otherShard() throws {
+        let network = try network(shards: 2)
+        var first = try Encoder(1, isBeside: true, in: network)
+        try splice(first, in: network)
+        let viewer = try network.view()
+        #expect(network.run { viewer.isConnected })
+        first.send(100, by: network)
+        network.run(for: .seconds(1))
+        #expect(viewer.video.map(\.frame.bytes) == first.video.map(\.bytes))
+        #expect(viewer.audio.suffix(90).map(\.bytes) == first.packets.suffix(90).map(\.bytes))
+        let sent = Dictionary(uniqueKeysWithValues: first.video.map { ($0.bytes, $0.captureTime) })
+        for frame in viewer.video.suffix(20).map(\.frame) {
+            let expected = try #require(sent[frame.bytes] ?? nil)
+            let received = try #require(frame.captureTime)
+            #expect((received - expected).magnitude < .milliseconds(5), "\(received - expected)")
+        }
+        first.end(network)
+        network.run(for: .seconds(1))
+        var second = try Encoder(2, in: network)
+        try splice(second, in: network)
+        second.send(100, by: network)
+        network.run(for: .seconds(1))
+        #expect(viewer.video.map(\.frame.bytes) == (first.video + second.video).map(\.bytes))
+        #expect(rises(viewer.video.map(\.frame)))
+        #expect(isPresent(viewer, in: network))
+    }
+
+    @Test("a publisher that is not forwarded for a while continues with a key frame and the next number")
+    func unsplicing() throws {
+        let network = try network()
+        var first = try Encoder(1, in: network)
+        try splice(first, in: network)
+        let viewer = try network.view()
+        #expect(network.run { viewer.isConnected })
+        first.send(110, by: network)
+        network.run(for: .seconds(1))
+        network.sfu.unsplice(VirtualNetwork.stream)
+        first.send(100, by: network)
+        #expect(viewer.video.map(\.frame.bytes) == first.video.prefix(110).map(\.bytes))
+        let audioCount = viewer.audio.count
+        try splice(first, in: network)
+        first.send(100, by: network)
+        network.run(for: .seconds(1))
+        // The last key frame before it was the two hundredth.
+        #expect(viewer.video.map(\.frame.bytes) == (first.video.prefix(110) + first.video[200...]).map(\.bytes))
+        #expect(viewer.audio.count > audioCount + 90)
+        #expect(rises(viewer.video.map(\.frame)))
+        #expect(isPresent(viewer, in: network))
+    }
+
+    @Test("a publisher pauses what nobody views when it is not watched any more, and a later one is not affected")
+    func unwatching() throws {
+        let network = try network()
+        let encoder = try Encoder(1, in: network)
+        let index = try #require(network.sfu.streamIndices[encoder.stream])
+        func subscribers() -> [Int] {
+            [
+                network.sfu.forwarder.streams[index].layers[0].subscribers,
+                network.sfu.forwarder.streams[index].audio.subscribers,
+            ]
+        }
+        #expect(subscribers() == [1, 1])
+        network.sfu.unwatch(encoder.stream, of: PeerID(7), at: network.now)
+        #expect(subscribers() == [1, 1])
+        for _ in 0..<2 {
+            network.sfu.unwatch(encoder.stream, of: encoder.peer, at: network.now)
+            #expect(subscribers() == [0, 0])
+        }
     }
 
     @Test("a viewer who joins while there is no publisher receives the last key frame")

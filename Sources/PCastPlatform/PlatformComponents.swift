@@ -37,6 +37,8 @@ struct PlatformComponents: Sendable {
     let rooms: RoomService
     /// The declared streams.
     let names: NamedStreamService
+    /// The streams that viewers of channels' names receive.
+    let channels: ChannelStreamService
     /// This platform as a node of a cluster; nil for none.
     let cluster: ClusterService?
     /// Pulls streams from other nodes; nil without a secret of the nodes.
@@ -132,6 +134,7 @@ struct PlatformComponents: Sendable {
             configuration.streams, mediaDirectory: configuration.jobs?.directory, router: router, workers: workers,
             directory: directory, authenticator: authenticator, events: events, records: platformRecords.records,
             logger: logger)
+        channels = ChannelStreamService(router: router, directory: directory, packaging: packaging, logger: logger)
         cluster = configuration.cluster.map { [directory, registry] cluster in
             ClusterService(
                 cluster, directory: configuration.clusterDirectory, timing: configuration.clusterTiming,
@@ -176,6 +179,7 @@ struct PlatformComponents: Sendable {
             await workers?.endWaiting(id, of: application, reason: reason, description: description) ?? false
         }
         await directory.setNames(names)
+        await directory.setChannels(channels)
         if let edges { await directory.setEdges(edges) }
         do throws(RecordsError) {
             try await names.restore()

@@ -197,6 +197,7 @@ struct DrainService: Service {
         }
         components.limiter.drain()
         await components.names.stop()
+        await components.channels.stop()
         await components.directory.requestReconnects()
         await components.directory.endAll(reason: .maintenance)
         await components.workers.stop(reason: .maintenance)

@@ -104,6 +104,13 @@ struct StreamCapabilities: Sendable {
         names.lazy.compactMap { packagings[$0] }.first
     }
 
+    /// Returns the capability of a stream that replaces packaged streams with these capabilities: none without such streams,
+    /// or that for the highest layer if it is sufficient for all.
+    static func packaging(_ streams: [[String]]) -> [String] {
+        guard !streams.isEmpty else { return [] }
+        return [streams.allSatisfy { packagedLayers($0) == .highest } ? "streaming-lite" : "streaming"]
+    }
+
     /// Returns which layers of a publisher's stream are recorded; nil if its token has no such capability.
     static func recordedLayers(_ names: [String]) -> PackagedStream.Layers? {
         names.lazy.compactMap { recordings[$0] }.first

@@ -271,7 +271,7 @@ extension StreamDirectory {
     var clusterStreams: [String: ClusterStream] {
         var all: [String: ClusterStream] = [:]
         for stream in registry.streams.values
-        where registry.isAvailable(stream) && !stream.place.isPublisher && !stream.isPulled {
+        where registry.isAvailable(stream) && !stream.place.isPublisher && !stream.place.isChannel && !stream.isPulled {
             var name = stream.id.description
             if case .named(let declared) = stream.place { name = declared }
             all[name] = ClusterStream(

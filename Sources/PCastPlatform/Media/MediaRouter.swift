@@ -9,8 +9,8 @@ import Synchronization
 /// events, but no packets.
 final class MediaRouter: Sendable {
     /// The event loops, one for each shard of the SFU.
-    private let loops: [EventLoop<SFU>]
-    private let capacity: Mutex<SFUCapacity>
+    let loops: [EventLoop<SFU>]
+    let capacity: Mutex<SFUCapacity>
     /// The sockets of the streams that are pulled from other nodes.
     private let pullSockets = Mutex<[PeerID: (shard: Int, port: UInt16)]>([:])
 
@@ -191,14 +191,16 @@ final class MediaRouter: Sendable {
         return description
     }
 
-    /// Adds a publisher in this process. Returns the feed for its frames.
+    /// Adds a publisher in this process. Returns the feed for its frames. `neighbor` is a stream on whose shard the new one
+    /// is, and publishers of a group are on the same shard.
     ///
     /// - Throws: `SFUError`.
     func publish(
-        _ peer: PeerID, stream: StreamID, ingesting media: IngestMedia, terms: PeerOptions, group: String? = nil
+        _ peer: PeerID, stream: StreamID, ingesting media: IngestMedia, terms: PeerOptions,
+        beside neighbor: StreamID? = nil, group: String? = nil
     ) async throws(SFUError) -> IngestFeed {
         let shard = try assign(peer) { capacity throws(SFUError) in
-            try capacity.enter(peer, publishing: stream, group: group)
+            try capacity.enter(peer, publishing: stream, beside: neighbor, group: group)
         }
         try await admit(peer, at: shard) { sfu, now throws(SFUError) in
             try sfu.publish(peer, stream: stream, ingesting: media, terms: terms, at: now)
@@ -306,7 +308,7 @@ final class MediaRouter: Sendable {
     /// replica.
     ///
     /// - Throws: `SFUError`.
-    private func replicate(_ stream: StreamID, from publisherShard: Int, to shard: Int) async throws(SFUError) {
+    func replicate(_ stream: StreamID, from publisherShard: Int, to shard: Int) async throws(SFUError) {
         let snapshot = try await perform(loops[publisherShard]) { sfu, now throws(SFUError) in
             try sfu.replicate(stream, to: shard, at: now)
         }
@@ -400,42 +402,9 @@ final class MediaRouter: Sendable {
         }
     }
 
-    // MARK: Declared streams
+    // MARK: Calling the loops
 
-    /// Lets a publisher of a declared stream send all its tracks; see `SFU.watch`.
-    func watch(_ stream: StreamID) {
-        try? loop(of: stream)?.submit { sfu, now in sfu.watch(stream, at: now) }
-    }
-
-    /// Forwards the media of a publisher to the viewers of a declared stream; see `SFU.splice`.
-    ///
-    /// - Throws: `SFUError`.
-    func splice(_ source: StreamID, into stream: StreamID) async throws(SFUError) {
-        guard let loop = loop(of: stream) else { throw .unknownStream(stream) }
-        try await perform(loop) { sfu, now throws(SFUError) in try sfu.splice(source, into: stream, at: now) }
-    }
-
-    /// Returns the media of a stream; nil if it has ended.
-    func media(of stream: StreamID) async -> IngestMedia? {
-        (try? await loop(of: stream)?.call { sfu, _ in sfu.media(of: stream) }) ?? nil
-    }
-
-    /// Returns the arrivals of streams; see `SFU.arrivals`.
-    func arrivals(of streams: [StreamID]) async -> [StreamID: SFU.StreamArrivals] {
-        let places = capacity.withLock { capacity in
-            streams.reduce(into: [Int: [StreamID]]()) { places, stream in
-                if let shard = capacity.shard(of: stream) { places[shard, default: []].append(stream) }
-            }
-        }
-        var arrivals: [StreamID: SFU.StreamArrivals] = [:]
-        for (shard, streams) in places {
-            let found = try? await loops[shard].call { sfu, _ in sfu.arrivals(of: streams) }
-            arrivals.merge(found ?? [:]) { $1 }
-        }
-        return arrivals
-    }
-
-    private func loop(of stream: StreamID) -> EventLoop<SFU>? {
+    func loop(of stream: StreamID) -> EventLoop<SFU>? {
         capacity.withLock { $0.shard(of: stream) }.map { loops[$0] }
     }
 
@@ -478,7 +447,7 @@ final class MediaRouter: Sendable {
     }
 
     /// Runs a request on a loop. If the SFU is overloaded or stopping, it throws `SFUError.full`.
-    private func perform<Answer: Sendable>(
+    func perform<Answer: Sendable>(
         _ loop: EventLoop<SFU>,
         _ operation: @escaping @Sendable (inout SFU, Instant) throws(SFUError) -> Answer
     ) async throws(SFUError) -> Answer {

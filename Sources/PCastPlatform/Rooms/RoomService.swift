@@ -123,7 +123,7 @@ actor RoomService {
         guard let description = rooms[id]?.machine.description else { return }
         rooms[id]?.machine.end(at: MonotonicClock.wallTime())
         broadcast(id)
-        setPresenters([], of: description)
+        directory.available.removeChannel(id, of: description.application)
         let left = roomsOfSessions.filter { $0.value.contains(id) }.map(\.key)
         for session in left { forget(session, in: id) }
         rooms[id] = nil
@@ -223,7 +223,10 @@ actor RoomService {
             for connection in rooms[id]?.connections.values ?? [:].values { connection.append(message) }
         }
         guard hasChanged, let room = rooms[id] else { return }
-        let presenters = description.kind == .channel ? room.machine.presenters(after: room.presenter) : []
+        guard description.kind == .channel else {
+            return directory.available.removeChannel(id, of: description.application)
+        }
+        let presenters = room.machine.presenters(after: room.presenter)
         rooms[id]?.presenter = presenters.first?.session
         setPresenters(presenters, of: description)
     }
@@ -233,7 +236,8 @@ actor RoomService {
         directory.available.setChannel(
             PresentedChannel(
                 application: room.application, names: [room.id, room.alias], tags: room.tags,
-                streams: presenters.compactMap { $0.streams.first?.streamID }))
+                streams: presenters.compactMap { $0.streams.first?.streamID },
+                keepsPresenter: room.options.contains(RoomDescription.highAvailability)))
     }
 
     // MARK: Checks

@@ -13,8 +13,14 @@ final class AvailableStreams: Sendable {
         /// The streams by their identifiers, and those of declared streams also by their names.
         var streams: [StreamID: Stream] = [:]
         var declarations: StreamDeclarations?
-        /// The channels with a presenter, by their identifiers and aliases.
+        /// The channels with a presenter or a stream of their own, by their identifiers and aliases.
         var channels: [ApplicationID: [String: PresentedChannel]] = [:]
+
+        mutating func set(_ channel: PresentedChannel) {
+            for name in channel.names {
+                channels[channel.application, default: [:]][name] = channel.isEmpty ? nil : channel
+            }
+        }
 
         /// Returns the channel of a name, unless a stream is declared with it.
         func channel(_ name: String, of application: ApplicationID) -> PresentedChannel? {
@@ -45,19 +51,42 @@ final class AvailableStreams: Sendable {
     /// Sets the declared streams, whose sources may begin when they are requested.
     func setDeclarations(_ declarations: StreamDeclarations) { state.withLock { $0.declarations = declarations } }
 
-    /// Sets the presenters of a channel.
+    /// Sets the presenters of a channel. Its own stream remains.
     func setChannel(_ channel: PresentedChannel) {
         state.withLock { state in
-            for name in channel.names {
-                state.channels[channel.application, default: [:]][name] = channel.streams.isEmpty ? nil : channel
-            }
+            var channel = channel
+            channel.stream = state.channels[channel.application]?[channel.id]?.stream
+            state.set(channel)
         }
     }
 
-    /// Returns the channel with an identifier or alias; nil if there is none, if it has no presenter, or if a stream is
-    /// declared with this name.
+    /// Sets the stream that viewers of a channel's name receive; nil for none. It has no effect if the channel has ended.
+    func setStream(_ stream: StreamID?, ofChannel id: String, application: ApplicationID) {
+        state.withLock { state in
+            guard var channel = state.channels[application]?[id] else { return }
+            channel.stream = stream
+            state.set(channel)
+        }
+    }
+
+    /// Removes a channel that has ended, with its stream.
+    func removeChannel(_ id: String, of application: ApplicationID) {
+        state.withLock { state in
+            guard var channel = state.channels[application]?[id] else { return }
+            (channel.streams, channel.stream) = ([], nil)
+            state.set(channel)
+        }
+    }
+
+    /// Returns the channel with an identifier or alias; nil if there is none, if it has neither a presenter nor a stream, or
+    /// if a stream is declared with this name.
     func channel(_ name: String, of application: ApplicationID) -> PresentedChannel? {
         state.withLock { $0.channel(name, of: application) }
+    }
+
+    /// Returns the channel with an identifier, also if viewers do not receive it by its name; nil as above.
+    func presentedChannel(_ id: String, of application: ApplicationID) -> PresentedChannel? {
+        state.withLock { $0.channels[application]?[id] }
     }
 
     /// Checks that a client may view the requested stream, or else that of its token, or else any stream.
@@ -109,5 +138,14 @@ struct PresentedChannel: Hashable, Sendable {
     /// The tags of the channel. A token that requires one of them permits viewing its presenters.
     let tags: [String]
     /// The streams of the presenters, the preferred one first.
-    let streams: [StreamID]
+    var streams: [StreamID]
+    /// Whether viewers keep their presenter while its stream is available.
+    var keepsPresenter = false
+    /// The stream that continues when another presenter takes over; nil while nobody views the channel by its name.
+    var stream: StreamID?
+
+    /// The identifier.
+    var id: String { names.first ?? "" }
+
+    var isEmpty: Bool { streams.isEmpty && stream == nil }
 }

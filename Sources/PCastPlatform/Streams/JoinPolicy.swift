@@ -35,8 +35,8 @@ struct JoinPolicy {
     }
 
     /// Returns the stream that a subscriber may receive: the requested one, the one that the token requires, the newest
-    /// one with the required tag, or the newest one. If the request names a channel, it is the first stream of its
-    /// presenters that is available.
+    /// one with the required tag, or the newest one. If the request names a channel, it is the channel's own stream, or else
+    /// the first stream of its presenters that is available.
     ///
     /// - Throws: ``APIError``.
     func find(
@@ -44,6 +44,11 @@ struct JoinPolicy {
         clientContext: ClientContext, prefersOwn: Bool = false
     ) throws(APIError) -> LiveStream {
         if let channel, let named = principal.origin(requested: origin) {
+            if let own = channel.stream.flatMap({ registry.streams[$0] }), registry.isAvailable(own),
+                permits(channel, named, principal, clientContext)
+            {
+                return own
+            }
             let stream = channel.streams.lazy.compactMap { registry.streams[$0] }.first {
                 $0.application == principal.application && registry.isAvailable($0)
             }
@@ -71,6 +76,20 @@ struct JoinPolicy {
             tags: stream?.authorizingTags ?? (principal.token?.requiredTag.map { [$0] } ?? []))
         guard let stream else { throw .noStream }
         return stream
+    }
+
+    /// Returns whether a client may view whoever presents in a channel. A token that requires the tag of a presenter's
+    /// stream permits viewing that one only.
+    func permits(
+        _ channel: PresentedChannel, _ requested: StreamID, _ principal: Principal, _ clientContext: ClientContext
+    ) -> Bool {
+        guard channel.application == principal.application else { return false }
+        do throws(APIError) {
+            try authorize(principal, clientContext, origin: requested.description, tags: channel.tags)
+            return true
+        } catch {
+            return false
+        }
     }
 
     /// Checks that a publisher may resume a stream. Returns true for the session of the stream, whose token need not be

@@ -46,6 +46,8 @@ struct LiveStream: Sendable {
     var counts = ViewerCounts()
     /// The captions that viewers receive.
     var captions = CaptionTrack()
+    /// The streams of channels that have the media of this one, because its publisher presents them.
+    var channelStreams: Set<StreamID> = []
 
     /// The database record at the beginning of the stream.
     var record: StreamRecord {
@@ -97,7 +99,7 @@ struct LiveStream: Sendable {
     }
 }
 
-/// The relation of a stream to a declared stream.
+/// The relation of a stream to a declared stream or a channel.
 enum NameRelation: Hashable, Sendable {
     /// The stream has its own viewers.
     case independent
@@ -105,14 +107,18 @@ enum NameRelation: Hashable, Sendable {
     case publisher(of: String, as: NamedStreamMachine.Role)
     /// The stream is that of the name, which viewers receive.
     case named(String)
+    /// The stream is that of the channel with an identifier. Viewers of the channel's name receive it.
+    case channel(String)
 
     /// Whether the stream is a publisher of a name, which has no viewers itself.
     var isPublisher: Bool { if case .publisher = self { true } else { false } }
+
+    var isChannel: Bool { if case .channel = self { true } else { false } }
 }
 
 /// A protocol of publishers other than WebRTC.
 enum IngestProtocol: String, Sendable {
-    /// The stream of a declared name, which has the media of its publishers.
+    /// The stream of a declared name or of a channel, which has the media of its publishers.
     case name
     case rtmp
     case srt
@@ -181,6 +187,13 @@ struct StreamTags: Hashable, Sendable {
 
     /// Creates the tags of a declared stream.
     init(ofName name: String) { (all, authorizing) = ([Self.namePrefix + name], [Self.namePrefix + name]) }
+
+    /// Creates the tags of the stream of a channel: those of the channel, which give subscribers access, and those of the
+    /// presenter with whose tracks it begins.
+    init(ofChannel tags: [String], presenter: [String]) {
+        authorizing = tags
+        all = tags + presenter.filter { tag in !Self.isReserved(tag) && !tag.utf8.starts(with: Self.namePrefix.utf8) }
+    }
 
     /// Creates the tags of a stream of another node.
     init(ofNode tags: [String], authorizing: [String]) { (all, self.authorizing) = (tags, authorizing) }

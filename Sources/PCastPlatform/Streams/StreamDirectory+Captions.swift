@@ -11,7 +11,7 @@ extension StreamDirectory {
     private static let clockTimeout = TimeSpan.seconds(1)
     private static let clockInterval = Duration.milliseconds(50)
 
-    /// Adds captions to a stream, and sends them to its viewers.
+    /// Adds captions to a stream, and sends them to its viewers and to those of the channels that it is presented in.
     ///
     /// - Parameters:
     ///   - cues: The captions, by the publisher's clock.
@@ -44,9 +44,12 @@ extension StreamDirectory {
         let converted = cues.map {
             CaptionCue(text: $0.text, captureTime: $0.captureTime + offset, duration: $0.duration)
         }
-        registry.update(id) { $0.captions.add(converted, at: MonotonicClock.wallTime()) }
-        packaging?.add(converted, to: id)
-        await send(converted, of: id)
+        let channels = registry.streams[id]?.channelStreams ?? []
+        for shown in [id] + channels {
+            registry.update(shown) { $0.captions.add(converted, at: MonotonicClock.wallTime()) }
+            packaging?.add(converted, to: shown)
+            await send(converted, of: shown)
+        }
     }
 
     /// Returns the offset from a publisher's capture clock to the platform's clock. It waits for a short

@@ -26,13 +26,14 @@ extension StreamDirectory {
         await names.joined(id, name, role)
     }
 
-    /// Reports the end of a stream to the declared stream that it belongs to.
+    /// Reports the end of a stream to the declared stream or the channel that it belongs to.
     func leaveName(_ stream: LiveStream) async {
         guard let names else { return }
         switch stream.place {
         case .independent: break
         case .publisher(let name, _): await names.left(stream.id, name)
         case .named(let name): await names.closed(stream.id, name)
+        case .channel(let id): await channels?.closed(stream.id, id)
         }
     }
 
@@ -55,15 +56,6 @@ extension StreamDirectory {
         try await names.wait(for: requested.description)
     }
 
-    /// Returns the channel that a request, or else its token, names; nil if it names a stream, also one that is declared or
-    /// published at another node: a client that creates a channel must not get the viewers of a stream.
-    func channel(requested origin: StreamID?, for principal: Principal) -> PresentedChannel? {
-        guard let requested = principal.origin(requested: origin), registry.streams[requested] == nil,
-            registry.namedStreams[requested] == nil, otherNodes.value?.origin(of: requested) == nil
-        else { return nil }
-        return available.channel(requested.description, of: principal.application)
-    }
-
     /// Creates the stream that viewers of a name receive.
     ///
     /// - Parameters:
@@ -78,6 +70,21 @@ extension StreamDirectory {
         _ name: String, of application: ApplicationID, capabilities names: [String], like media: IngestMedia,
         group: String
     ) async throws(APIError) -> StreamID {
+        let stream = try await open(
+            .named(name), StreamTags(ofName: name), of: application, capabilities: names, like: media, group: group)
+        packaging?.setStream(stream, named: StreamID(name))
+        await begin(stream, of: application)
+        logger.info("named stream opened", metadata: ["stream": "\(stream)", "name": "\(name)"])
+        return stream
+    }
+
+    /// Creates a stream that other streams are forwarded to.
+    ///
+    /// - Throws: ``APIError``.
+    func open(
+        _ place: NameRelation, _ tags: StreamTags, of application: ApplicationID, capabilities names: [String],
+        like media: IngestMedia, beside neighbor: StreamID? = nil, group: String? = nil
+    ) async throws(APIError) -> StreamID {
         let capabilities = try StreamCapabilities(names, for: .publish)
         let principal = Principal(application: application, token: nil)
         let reservation = try policy.reserve(
@@ -87,17 +94,17 @@ extension StreamDirectory {
             id, reservation, origin: id, isPublisher: true, hasSession: false, at: MonotonicClock.now(),
             onEnd: { _ in }, onQuality: { _, _ in })
         var stream = LiveStream(
-            id: id, peer: peer, application: application, session: nil, tags: StreamTags(ofName: name),
-            capabilities: names, startTime: MonotonicClock.wallTime(), address: nil, ordinal: registry.takeOrdinal(),
-            publisher: nil)
-        stream.place = .named(name)
+            id: id, peer: peer, application: application, session: nil, tags: tags, capabilities: names,
+            startTime: MonotonicClock.wallTime(), address: nil, ordinal: registry.takeOrdinal(), publisher: nil)
+        stream.place = place
         stream.ingestProtocol = .name
         stream.codecs = [media.video, media.hasAudio ? .opus : nil].compactMap(\.self).filter {
             capabilities.terms.media.contains($0.mediaType)
         }
         writeQueue.note(.streamStarting(stream.record))
         do {
-            _ = try await router.publish(peer, stream: id, ingesting: media, terms: capabilities.terms, group: group)
+            _ = try await router.publish(
+                peer, stream: id, ingesting: media, terms: capabilities.terms, beside: neighbor, group: group)
         } catch {
             discard(peer)
             writeQueue.note(Self.change(stream, StreamEnd(streamID: id, reason: .failed, description: "")))
@@ -105,12 +112,14 @@ extension StreamDirectory {
         }
         registry.add(stream)
         policy.enter(stream, reservation)
-        packaging?.setStream(id, named: StreamID(name))
+        return id
+    }
+
+    /// Reports the begin of a stream that other streams are forwarded to.
+    func begin(_ id: StreamID, of application: ApplicationID) async {
         await noteStart(of: id)
         announce(id)
         statistics.streamStarted(application)
-        logger.info("named stream opened", metadata: ["stream": "\(id)", "name": "\(name)"])
-        return id
     }
 
     /// Returns the numbers of viewers of streams.

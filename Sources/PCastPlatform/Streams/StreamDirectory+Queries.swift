@@ -85,18 +85,26 @@ extension StreamDirectory {
     func packagedStream(
         _ origin: StreamID?, for principal: Principal, clientContext: ClientContext, countsAsViewer: Bool = true
     ) async throws(APIError) -> PackagedStream {
-        let channel = channel(requested: origin, for: principal)
-        if channel == nil {
+        var channel = channel(requested: origin, for: principal)
+        if let presented = channel {
+            channel = await openChannel(presented, requested: origin, for: principal, clientContext)
+        } else {
             try await waitForName(origin, for: principal, clientContext)
             try await waitForRequestedStream(of: origin, for: principal, clientContext)
         }
-        let stream = try policy.find(
+        var stream = try policy.find(
             origin, of: channel, in: registry, for: principal, clientContext: clientContext, prefersOwn: true)
+        if stream.place.isChannel, packaging?.packages(stream) != true {
+            // It began when no presenter's stream was packaged.
+            channel?.stream = nil
+            stream = try policy.find(
+                origin, of: channel, in: registry, for: principal, clientContext: clientContext, prefersOwn: true)
+        }
         if countsAsViewer { try policy.takeJoin(principal, clientContext) }
         try await policy.authenticator.checkHook(.subscribe(stream.id), principal, clientContext)
         if countsAsViewer { _ = try policy.reserve(.viewer, principal, clientContext) }
         guard let packaging, packaging.packages(stream) else { throw .noPlaylist }
-        guard let packaged = packaging.stream(stream.id) else { throw .playlistNotReady }
+        guard let packaged = await packaged(stream, by: packaging) else { throw .playlistNotReady }
         return packaged
     }
 

@@ -40,6 +40,8 @@ actor StreamDirectory {
     let reasonTimeout: TimeSpan
     /// The declared streams; nil until the platform has started. They retain the directory.
     private(set) weak var names: NamedStreamService?
+    /// The streams of channels; nil until the platform has started. They retain the directory.
+    private(set) weak var channels: ChannelStreamService?
     /// Pulls streams from other nodes; nil for none. It retains the directory.
     private(set) weak var edges: EdgeService?
     /// Ends a stream of which only the job exists so far.
@@ -76,6 +78,9 @@ actor StreamDirectory {
 
     /// Sets the declared streams.
     func setNames(_ names: NamedStreamService) { self.names = names }
+
+    /// Sets the streams of channels.
+    func setChannels(_ channels: ChannelStreamService) { self.channels = channels }
 
     /// Sets what pulls streams from other nodes.
     func setEdges(_ edges: EdgeService) { self.edges = edges }
@@ -249,7 +254,9 @@ actor StreamDirectory {
         isPreview: Bool = false, prefersOwn: Bool = false
     ) async throws(APIError) -> (LiveStream, StreamCapabilities) {
         var channel = channel(requested: origin, for: principal)
-        if channel == nil {
+        if let presented = channel {
+            channel = await openChannel(presented, requested: origin, for: principal, clientContext)
+        } else {
             try await waitForName(origin, for: principal, clientContext)
             try await waitForRequestedStream(of: origin, for: principal, clientContext)
             try await waitForOrigin(origin, for: principal, clientContext, prefersOwn: prefersOwn)

@@ -214,7 +214,8 @@ struct StreamRegistry {
     /// closed.
     private mutating func updateIndexes(of id: StreamID) {
         guard let stream = streams[id] else { return }
-        if isAvailable(stream), !stream.place.isPublisher {
+        // The stream of a channel is received by the channel's name only.
+        if isAvailable(stream), !stream.place.isPublisher, !stream.place.isChannel {
             subscribableStreams.insert(stream)
         } else {
             subscribableStreams.remove(stream)

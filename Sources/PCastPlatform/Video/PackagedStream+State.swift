@@ -39,6 +39,8 @@ extension PackagedStream {
         private(set) var ended: Instant?
         /// The time of the last request for AAC; nil while the audio is not transcoded.
         private(set) var aacRequested: Instant?
+        /// The time of the last request of a media playlist or file; nil before the first one.
+        private(set) var lastRequest: Instant?
         /// The number of requests that wait.
         private(set) var waitingCount = 0
 
@@ -356,7 +358,10 @@ extension PackagedStream {
         mutating func noteAAC(at now: Instant) { if aac != nil, ended == nil { aacRequested = now } }
 
         /// Records a request of a rendition's playlist or file.
-        mutating func noteRequest(of name: String, at now: Instant) { if name == aac { noteAAC(at: now) } }
+        mutating func noteRequest(of name: String, at now: Instant) {
+            lastRequest = now
+            if name == aac { noteAAC(at: now) }
+        }
 
         /// Whether the multivariant playlist with an audio codec is not complete yet: the stream, or the rendition with AAC,
         /// has only begun.

@@ -385,6 +385,9 @@ final class PackagedStream: Sendable {
         nodeViewers.withLock { $0.note(viewers, of: node, at: now) }
     }
 
+    /// The time of the last request of a media playlist or file; nil before the first one.
+    var lastRequest: Instant? { state.withLock { $0.lastRequest } }
+
     /// Returns whether a request of a rendition's playlist uses the quota of viewers; see `State.countsViewers`.
     func countsViewers(of name: String) -> Bool { state.withLock { $0.countsViewers(of: name) } }
 

@@ -117,7 +117,9 @@ final class PackagingService: Sendable {
             return warnOfCodecs(stream.id)
         }
         let settings = packagerConfiguration
-        let isRecorded = await recordings?.begin(stream, instance: settings.instance) ?? false
+        // The presenters of a channel are recorded, each by itself.
+        let isRecorded =
+            stream.place.isChannel ? false : await recordings?.begin(stream, instance: settings.instance) ?? false
         let packaged = PackagedStream(
             stream.id, of: stream.application, settings, codecs: codecs, layers: layers,
             recorder: isRecorded ? recordings : nil, recordedLayers: RecordingService.layers(of: stream),

@@ -5,7 +5,7 @@ import PCastWebRTC
 import Synchronization
 import Testing
 
-/// A client that sends or receives numbered frames of VP8 in real time.
+/// A client that sends or receives numbered frames of VP8 in real time. It also sends H.264, whose slices are not decodable.
 final class FramePeer: Sendable {
     private struct State {
         var isConnected = false
@@ -20,16 +20,22 @@ final class FramePeer: Sendable {
 
     private let loop: EventLoop<PeerConnection>
     private let state: SharedState
-    private let offer: String
+    let offer: String
     private let layerCount: Int
+    private let codec: Codec
+    /// The third byte of the profile and level of H.264, by which publishers differ.
+    private let level: UInt8
+    private let began = MonotonicClock.now()
     private static let certificate = Result { try DTLSCertificate.generate(at: MonotonicClock.wallTime()) }
 
     private final class SharedState: Sendable {
         let value = Mutex(State())
     }
 
-    /// Creates a client. The first frame of a publisher has the number `first`.
-    init(_ purpose: PeerConnection.Purpose, first: UInt32 = 0) throws {
+    /// Creates a client. The first frame of a publisher has the number `first`. H.264 has a level.
+    init(_ purpose: PeerConnection.Purpose, first: UInt32 = 0, level: UInt8 = 0x1F) throws {
+        self.level = level
+        if case .publish(let video?, _, _) = purpose { codec = video } else { codec = .vp8 }
         let certificate = try Self.certificate.get()
         let state = SharedState()
         state.value.withLock { $0.sent = first }
@@ -82,6 +88,8 @@ final class FramePeer: Sendable {
     var isConnected: Bool { state.value.withLock { $0.isConnected } }
     var isClosed: Bool { state.value.withLock { $0.isClosed } }
     var audioCount: Int { state.value.withLock { $0.audioCount } }
+    /// The number of the next frame that is sent.
+    var nextNumber: UInt32 { state.value.withLock { $0.sent } }
     /// The numbers of the received frames of video, in their order.
     var videoNumbers: [UInt32] { state.value.withLock { $0.received.map(\.number) } }
     /// The layer of the last frame.
@@ -106,7 +114,8 @@ final class FramePeer: Sendable {
         return try #require(answer.header("Location"))
     }
 
-    private func connect(_ answer: String) async throws {
+    /// Connects with the answer of a platform.
+    func connect(_ answer: String) async throws {
         let description = try SessionDescription(parsing: answer)
         try await loop.call { machine, now in try? machine.accept(description, at: now) }
     }
@@ -116,8 +125,31 @@ final class FramePeer: Sendable {
     private static let keyFrameHeader: [UInt8] = [0x10, 0x02, 0x00, 0x9D, 0x01, 0x2A, 0x80, 0x02, 0xE0, 0x01]
     private static let frameHeader: [UInt8] = [0x11, 0x02, 0x00]
 
+    /// Sends a frame of H.264 with the time since the client was created. Each fiftieth one is a key frame.
+    private func sendH264() async throws {
+        let (state, level, began) = (state, level, began)
+        try await loop.call { machine, now in
+            let (number, isKeyFrame) = state.value.withLock { state in
+                defer { (state.sent, state.wantsKeyFrame[0]) = (state.sent + 1, false) }
+                return (state.sent, state.wantsKeyFrame[0] || state.sent % 50 == 0)
+            }
+            let start: [UInt8] = [0, 0, 0, 1]
+            let sets: [UInt8] =
+                start + [0x67, 0x42, 0xC0, level, 0xDA, 0x11, 0xE4] + start + [0x68, 0xCE, 0x3C, 0x80]
+            let slice: [UInt8] = isKeyFrame ? [0x65, 0x88, 0x84, 1, 2, 3] : [0x41, 0x9A, 1, 2, 3, 4]
+            let filling = [UInt8](repeating: UInt8(truncatingIfNeeded: number) | 1, count: 200)
+            machine.send(
+                EncodedFrame(
+                    codec: .h264, bytes: (isKeyFrame ? sets : []) + start + slice + filling, isKeyFrame: isKeyFrame,
+                    timestamp: MediaTime(
+                        ticks: Codec.h264.clockRate.ticks(in: now - began), rate: Codec.h264.clockRate),
+                    captureTime: MonotonicClock.wallTime()), at: now)
+        }
+    }
+
     /// Sends a frame of each layer that is not paused, and one of audio, all with the next number.
     func sendFrames() async throws {
+        if codec == .h264 { return try await sendH264() }
         let (state, layers) = (state, layerCount)
         try await loop.call { machine, now in
             let (number, frames) = state.value.withLock { state in

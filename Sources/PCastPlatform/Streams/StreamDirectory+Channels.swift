@@ -1,0 +1,94 @@
+import Logging
+import PCastCluster
+import PCastCore
+import PCastIO
+import PCastSFU
+
+/// Channels whose viewers request them by their names: the streams of their presenters, and the streams that continue when
+/// another presenter takes over.
+extension StreamDirectory {
+    /// The maximum time for which a request waits until the stream of a channel is packaged, and the interval of looks.
+    private static let packagingTimeout = TimeSpan.seconds(4)
+    private static let packagingInterval = Duration.milliseconds(20)
+
+    /// Returns the channel that a request, or else its token, names; nil if it names a stream, also one that is declared or
+    /// published at another node: a client that creates a channel must not get the viewers of a stream.
+    func channel(requested origin: StreamID?, for principal: Principal) -> PresentedChannel? {
+        guard let requested = principal.origin(requested: origin), registry.streams[requested] == nil,
+            registry.namedStreams[requested] == nil, otherNodes.value?.origin(of: requested) == nil
+        else { return nil }
+        return available.channel(requested.description, of: principal.application)
+    }
+
+    /// Lets the stream of a requested channel begin, if its presenters are available and the client may view whoever
+    /// presents. Returns the channel with its stream; nil if it has ended meanwhile.
+    func openChannel(
+        _ channel: PresentedChannel, requested origin: StreamID?, for principal: Principal,
+        _ clientContext: ClientContext
+    ) async -> PresentedChannel? {
+        guard channel.stream == nil, let channels, let named = principal.origin(requested: origin),
+            policy.permits(channel, named, principal, clientContext), !presenters(of: channel).isEmpty
+        else { return channel }
+        await channels.open(channel)
+        return self.channel(requested: origin, for: principal)
+    }
+
+    /// Returns the presenters of channels whose streams are available, the preferred ones first.
+    func presenters(of channels: [String: PresentedChannel]) -> [String: [ChannelStreamMachine.Presenter]] {
+        channels.mapValues { presenters(of: $0) }
+    }
+
+    private func presenters(of channel: PresentedChannel) -> [ChannelStreamMachine.Presenter] {
+        channel.streams.compactMap { id in
+            guard let stream = registry.streams[id], stream.application == channel.application,
+                registry.isAvailable(stream), !stream.isPulled, registry.participants[stream.peer]?.isAway == false
+            else { return nil }
+            return ChannelStreamMachine.Presenter(stream: id, publisher: stream.peer)
+        }
+    }
+
+    /// Creates the stream that viewers of a channel's name receive. It is packaged if a presenter's stream is, and has
+    /// renditions if a presenter's stream has.
+    ///
+    /// - Parameters:
+    ///   - channel: The channel.
+    ///   - media: The tracks.
+    ///   - presenter: The stream of a presenter.
+    /// - Returns: The stream.
+    /// - Throws: ``APIError``.
+    func openStream(
+        of channel: PresentedChannel, like media: IngestMedia, beside presenter: StreamID
+    ) async throws(APIError) -> StreamID {
+        let presented = channel.streams.compactMap { registry.streams[$0] }
+        let packaged = presented.filter { packaging?.packages($0) == true }
+        var capabilities = StreamCapabilities.packaging(packaged.map(\.capabilities))
+        if let renditions, presented.contains(where: { renditions.applies(to: $0.capabilities) }) {
+            capabilities.append(RenditionService.capability)
+        }
+        let tags = StreamTags(ofChannel: channel.tags, presenter: registry.streams[presenter]?.tags ?? [])
+        let stream = try await open(
+            .channel(channel.id), tags, of: channel.application, capabilities: capabilities, like: media,
+            beside: presenter)
+        await begin(stream, of: channel.application)
+        logger.info("stream of a channel opened", metadata: ["stream": "\(stream)", "channel": "\(channel.id)"])
+        return stream
+    }
+
+    /// Sets the presenter's stream whose media the stream of a channel has, so that its captions are shown there, too.
+    func setSource(_ source: StreamID?, after former: StreamID?, of stream: StreamID) {
+        if let former { registry.update(former) { $0.channelStreams.remove(stream) } }
+        if let source { registry.update(source) { $0.channelStreams.insert(stream) } }
+    }
+
+    /// Returns the packaged stream of a stream; nil if it is not packaged yet. That of a channel, which may have begun with
+    /// this request, is awaited for a short time.
+    func packaged(_ stream: LiveStream, by packaging: PackagingService) async -> PackagedStream? {
+        let end = MonotonicClock.now() + Self.packagingTimeout
+        while true {
+            if let packaged = packaging.stream(stream.id) { return packaged }
+            guard stream.place.isChannel, MonotonicClock.now() < end, registry.streams[stream.id] != nil,
+                (try? await Task.sleep(for: Self.packagingInterval)) != nil
+            else { return nil }
+        }
+    }
+}

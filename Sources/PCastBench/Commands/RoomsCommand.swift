@@ -1,6 +1,7 @@
 import ArgumentParser
 import PCast
 import PCastCore
+import PCastDevices
 import PCastIO
 import PCastJSON
 import Synchronization
@@ -17,7 +18,8 @@ struct RoomsCommand: AsyncParsableCommand {
             joins by WHEP with the alias of the channel at once. Its time ends with its first frame, and contains the \
             request, ICE, DTLS and the wait for a key frame. This repeats for --rounds. All times are those of this \
             machine, whose processors the clients use, too. The platform sends the whole stream to each viewer, so \
-            more viewers than the fan-out of the machine measure its overload.
+            more viewers than the fan-out of the machine measure its overload. All members watch with --all-watch. \
+            --size, --frame-rate and --no-audio then reduce the stream.
             """)
 
     @Option(help: "Number of members of the audience.")
@@ -25,6 +27,18 @@ struct RoomsCommand: AsyncParsableCommand {
 
     @Option(help: "Number of members for which a viewer receives media.")
     var viewers = 200
+
+    @Flag(help: "Let all members watch.")
+    var allWatch = false
+
+    @Option(help: "Size of the presenter's video.")
+    var size = "1280x720"
+
+    @Option(help: "Frame rate of the presenter's video.")
+    var frameRate = 30
+
+    @Flag(inversion: .prefixedNo, help: "Publish audio, too.")
+    var audio = true
 
     @Option(help: "Number of times that the presenter joins.")
     var rounds = 5
@@ -49,14 +63,28 @@ struct RoomsCommand: AsyncParsableCommand {
     private static let timeout = TimeSpan.seconds(60)
 
     func validate() throws {
-        guard (1...19_000).contains(members), (1...min(members, 10_000)).contains(viewers), (1...200).contains(rounds)
+        guard (1...19_000).contains(members), allWatch || (1...members).contains(viewers), (1...200).contains(rounds)
         else {
             throw ValidationError(
-                "--members must be 1 to 19000, --viewers 1 to 10000 and at most --members, and --rounds 1 to 200.")
+                "--members must be 1 to 19000, --viewers at least 1 and at most --members, and --rounds 1 to 200.")
         }
-        guard Int(firstPort) + viewers <= 65_535, firstPort > 0 else {
+        guard dimensions != nil, (1...120).contains(frameRate) else {
+            throw ValidationError("--size must be WIDTHxHEIGHT, such as 320x180, and --frame-rate 1 to 120.")
+        }
+        guard Int(firstPort) + watching <= 65_535, firstPort > 0 else {
             throw ValidationError("--first-port must leave a port for each viewer.")
         }
+    }
+
+    /// The number of members that watch.
+    private var watching: Int { allWatch ? members : viewers }
+
+    private var dimensions: Dimensions? {
+        let parts = size.split(separator: "x").map { Int($0) }
+        guard parts.count == 2, let width = parts[0], let height = parts[1], (16...7_680).contains(width),
+            (16...4_320).contains(height)
+        else { return nil }
+        return Dimensions(width: width, height: height)
     }
 
     func run() async throws {
@@ -73,7 +101,9 @@ struct RoomsCommand: AsyncParsableCommand {
         let presenter = PCast(PCastOptions(uri: uri))
         _ = try await presenter.start()
         let media = try await presenter.getUserMedia(
-            UserMediaOptions(videoSource: "synthetic", audioSource: "synthetic"))
+            UserMediaOptions(
+                video: SourceSpecification("synthetic"), audio: audio ? SourceSpecification("synthetic") : nil,
+                dimensions: dimensions, frameRate: frameRate))
         defer { media.stop() }
         let room = presenter.room(Self.alias)
         let info = try await room.join(as: .audience, screenName: "presenter")
@@ -83,7 +113,7 @@ struct RoomsCommand: AsyncParsableCommand {
         for round in 0..<rounds {
             let (times, firstFrames) = try await measure(round, audience, room, publisher.streamID, uri)
             missing += members - times.count
-            withoutFrame += viewers - firstFrames.count
+            withoutFrame += watching - firstFrames.count
             events += times
             frames += firstFrames
             report.row(
@@ -98,7 +128,7 @@ struct RoomsCommand: AsyncParsableCommand {
         await presenter.shutdown()
         try report.finish(
             [
-                "members": Double(members), "viewers": Double(viewers), "eventP50": Percentile.of(events, 0.5),
+                "members": Double(members), "viewers": Double(watching), "eventP50": Percentile.of(events, 0.5),
                 "eventP99": Percentile.of(events, 0.99), "eventMax": events.max(), "withoutEvent": Double(missing),
                 "firstFrameP50": Percentile.of(frames, 0.5), "firstFrameP99": Percentile.of(frames, 0.99),
                 "firstFrameMax": frames.max(), "withoutFrame": Double(withoutFrame),
@@ -113,7 +143,7 @@ struct RoomsCommand: AsyncParsableCommand {
         guard let ip = IPAddress("127.0.0.\(round + 1)") else {
             throw BenchFailure("the address of the viewers is invalid")
         }
-        let load = try LightViewers(viewers, from: ip, firstPort: firstPort)
+        let load = try LightViewers(watching, from: ip, firstPort: firstPort)
         defer { load.leave() }
         let begun = MonotonicClock.now()
         let events = audience.begin(at: begun)
@@ -123,10 +153,11 @@ struct RoomsCommand: AsyncParsableCommand {
         }
         defer { timeout.cancel() }
         try await room.update(role: .presenter, streams: [RoomStream(stream, kind: .presentation)])
-        try await load.join("\(uri)/whep/\(Self.alias)", atTimesOf: events, concurrently: Self.entering)
+        try await load.join(
+            "\(uri)/whep/\(Self.alias)", atTimesOf: events, concurrently: Self.entering, wantsAudio: audio)
         while MonotonicClock.now() < begun + Self.timeout {
             let frames = try await load.firstFrameTimes()
-            if frames.count == viewers, audience.times.count == members { break }
+            if frames.count == watching, audience.times.count == members { break }
             try await Task.sleep(for: .milliseconds(20))
         }
         let frames = try await load.firstFrameTimes().map(\.milliseconds)

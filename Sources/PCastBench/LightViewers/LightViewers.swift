@@ -41,7 +41,9 @@ final class LightViewers: Sendable {
     /// Lets each viewer join a stream by a WHEP endpoint without a token when the next of `requests` arrives. Its first frame
     /// counts from this time, so the wait for one of the `limit` requests that run at the same time is part of it. Throws
     /// `BenchFailure` if a request is refused, or if `requests` end before; the other errors are those of the function above.
-    func join(_ endpoint: String, atTimesOf requests: AsyncStream<Instant>, concurrently limit: Int) async throws {
+    func join(
+        _ endpoint: String, atTimesOf requests: AsyncStream<Instant>, concurrently limit: Int, wantsAudio: Bool = true
+    ) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             var times = requests.makeAsyncIterator()
             for (number, address) in loop.boundAddresses.enumerated() {
@@ -50,7 +52,8 @@ final class LightViewers: Sendable {
                     throw BenchFailure("only \(number) of \(loop.boundAddresses.count) viewers had a reason to join")
                 }
                 group.addTask {
-                    try await self.join(endpoint, token: nil, wantsAudio: true, from: address, requestedAt: time)
+                    try await self.join(
+                        endpoint, token: nil, wantsAudio: wantsAudio, from: address, requestedAt: time)
                 }
             }
             try await group.waitForAll()

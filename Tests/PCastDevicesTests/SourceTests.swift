@@ -125,7 +125,9 @@ struct SourceSpecificationTests {
             ("camera", SourceSpecification.camera(id: nil)), ("camera:/dev/video2", .camera(id: "/dev/video2")),
             ("microphone", .microphone(id: nil)), ("microphone:hw:1,0", .microphone(id: "hw:1,0")),
             ("screen", .screen(display: nil)), ("screen::1", .screen(display: ":1")), ("synthetic", .synthetic),
-            ("null", .null), ("film.mp4", .uri("film.mp4", isLooping: false)),
+            ("application:Music: Box", .application(name: "Music: Box")),
+            ("application", .uri("application", isLooping: false)), ("null", .null),
+            ("film.mp4", .uri("film.mp4", isLooping: false)),
             ("film.mp4?loop=1", .uri("film.mp4", isLooping: true)),
             ("film.mp4?loop=0", .uri("film.mp4", isLooping: false)),
             ("rtsp://host/a?b=1&loop=1&c=2", .uri("rtsp://host/a?b=1&c=2", isLooping: true)),
@@ -137,11 +139,12 @@ struct SourceSpecificationTests {
     }
 
     @Test(
-        "a device identifier is a source if it is a URI, an absolute path, synthetic, null or a screen",
+        "a device identifier is a source if it is a URI, an absolute path, synthetic, null, a screen or a program",
         arguments: [
             ("rtsp://host/a", SourceSpecification.uri("rtsp://host/a", isLooping: false)),
             ("file:/a/film.mp4?loop=1", .uri("file:/a/film.mp4", isLooping: true)),
             ("/a/film.mp4", .uri("/a/film.mp4", isLooping: false)), ("synthetic", .synthetic), ("null", .null),
+            ("application:Box", .application(name: "Box")), ("application:", nil),
             ("screen::1", .screen(display: ":1")), ("usb-0000:00:14.0-1", nil), ("film.mp4", nil),
             ("/dev/video0", nil), ("camera:1", nil), ("hw:1,0", nil), ("", nil), ("a b://c", nil),
         ] as [(String, SourceSpecification?)])
@@ -161,12 +164,17 @@ struct SourceSpecificationTests {
 
     @Test("a specification's text is parsed as the same specification")
     func description() throws {
-        for text in ["camera:7", "microphone", "screen::1", "synthetic", "null", "a.mp4?loop=1", "b?x=1&loop=1"] {
+        for text in [
+            "camera:7", "microphone", "screen::1", "application:A b", "synthetic", "null", "a.mp4?loop=1",
+            "b?x=1&loop=1",
+        ] {
             #expect(try SourceSpecification(text).description == text)
         }
     }
 
-    @Test("invalid text is rejected", arguments: ["", "camera:", "a\0b", String(repeating: "x", count: 5_000)])
+    @Test(
+        "invalid text is rejected",
+        arguments: ["", "camera:", "application:", "a\0b", String(repeating: "x", count: 5_000)])
     func nonsense(_ text: String) {
         #expect(throws: DeviceError.self) { try SourceSpecification(text) }
     }

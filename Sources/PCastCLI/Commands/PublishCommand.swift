@@ -14,10 +14,11 @@ struct PublishCommand: AsyncCommand {
             link can watch the stream. With --uri whip://… (whips: with TLS), the stream is published to a WHIP endpoint \
             of any server; --token is its bearer token.
 
-            Sources: camera or camera:ID, microphone or microphone:ID, screen or screen:DISPLAY, synthetic, null, or a \
-            path or URI of anything that FFmpeg opens (film.mp4, rtsp://…, srt://…; ?loop=1 plays a file in a loop). In \
-            a Wayland session, “screen” asks the desktop portal, whose dialog offers the monitors; screen:portal:window \
-            asks for a window, and ?pointer=hidden hides the pointer.
+            Sources: camera or camera:ID, microphone or microphone:ID, screen or screen:DISPLAY, application:NAME, \
+            synthetic, null, or a path or URI of anything that FFmpeg opens (film.mp4, rtsp://…, srt://…; ?loop=1 plays \
+            a file in a loop). application:NAME is the audio that a program plays, without that of others. In a Wayland \
+            session, “screen” asks the desktop portal, whose dialog offers the monitors; screen:portal:window asks for a \
+            window, and ?pointer=hidden hides the pointer.
 
             Constraints: width=1280 is ideal; width:min=640, height:max=720 and facing-mode:exact=environment are \
             required. Video: width, height, frame-rate, facing-mode, flash-mode, device-id, location, \

@@ -8,7 +8,8 @@ package enum SourceDevices {
     package static func list(_ mediaType: MediaType) throws(DeviceError) -> [SourceDevice] {
         let found =
             mediaType == .video
-            ? cameras() + screens() : Microphones.enumerate() + SystemAudioOutputs.enumerate()
+            ? cameras() + screens()
+            : Microphones.enumerate() + SystemAudioOutputs.enumerate() + ApplicationAudio.enumerate()
         do throws(DeviceRulesError) {
             return try DeviceRules.standard.applied(to: found) + ComputedDevices.list(mediaType)
         } catch {
@@ -102,11 +103,16 @@ package enum SourceDevices {
                 try Screens.find(
                     try text.map { text throws(DeviceError) in try ScreenSpecification(text) } ?? ScreenSpecification())
             ]
-        case .screen(let id): return try all(.systemOutput).filter { id == nil || $0.info.id == id }
+        case .screen(let id):
+            return try all(.systemOutput).filter { device in
+                id.map { device.info.id == $0 } ?? (ApplicationAudio.name(inID: device.info.id) == nil)
+            }
+        case .application(let name) where mediaType == .audio: return [try ApplicationAudio.find(name)]
         case .synthetic: return ComputedDevices.list(mediaType).filter { $0.info.deviceType == .synthetic }
         case .null: return ComputedDevices.list(mediaType).filter { $0.info.deviceType == .null }
         case .camera: throw .unusable("\(source)", reason: "a camera has no audio")
         case .microphone: throw .unusable("\(source)", reason: "a microphone has no video")
+        case .application: throw .unusable("\(source)", reason: "only the audio of a program can be captured")
         case .uri: throw .unusable("\(source)", reason: "a file or a URI has no options")
         }
     }
@@ -143,7 +149,12 @@ package enum SourceDevices {
         let (device, configuration) = (selection.device.info, selection.configuration)
         switch device.deviceType {
         case .physical: return try MicrophoneSource(id: device.id, configuration: configuration)
-        case .systemOutput: return try SystemAudioSource(id: device.id, channels: configuration.channels.channels)
+        case .systemOutput:
+            let channels = configuration.channels.channels
+            if let name = ApplicationAudio.name(inID: device.id) {
+                return try ApplicationAudioSource(name: name, channels: channels)
+            }
+            return try SystemAudioSource(id: device.id, channels: channels)
         case .synthetic: return SyntheticAudioSource(channels: configuration.channels.channels)
         case .null, .uri: return NullAudioSource(channels: configuration.channels.channels)
         }
@@ -155,10 +166,10 @@ extension SourceDevices {
     /// device is reported when it can be opened. Throws `DeviceError` if devices cannot be watched, or
     /// `.misconfigured`.
     package static func changes(_ mediaType: MediaType) throws(DeviceError) -> AsyncStream<SourceDeviceChange> {
-        let known = Mutex(try enumerate(mediaType))
+        let known = Mutex(try devices(mediaType))
         let (stream, continuation) = AsyncStream<SourceDeviceChange>.makeStream(bufferingPolicy: .bufferingNewest(256))
         let watch = try DeviceNodeMonitor {
-            guard let now = try? enumerate(mediaType) else { return }
+            guard let now = try? devices(mediaType) else { return }
             let before = known.withLock { known in
                 defer { known = now }
                 return known
@@ -172,6 +183,11 @@ extension SourceDevices {
         }
         continuation.onTermination = { _ in watch.stop() }
         return stream
+    }
+
+    /// Returns the sources that can be connected and disconnected. Programs that play are no devices.
+    private static func devices(_ mediaType: MediaType) throws(DeviceError) -> [SourceDeviceInfo] {
+        try enumerate(mediaType).filter { ApplicationAudio.name(inID: $0.id) == nil }
     }
 }
 

@@ -1,5 +1,5 @@
-/// A source as on a command line: `camera`, `camera:ID`, `microphone:ID`, `screen:DISPLAY`, `synthetic`, `null`, or a
-/// path or URI that FFmpeg can open.
+/// A source as on a command line: `camera`, `camera:ID`, `microphone:ID`, `screen:DISPLAY`, `application:NAME`, `synthetic`,
+/// `null`, or a path or URI that FFmpeg can open.
 public enum SourceSpecification: Hashable, Sendable {
     /// A camera; the preferred one without an identifier.
     case camera(id: String?)
@@ -8,6 +8,8 @@ public enum SourceSpecification: Hashable, Sendable {
     /// A screen, or a part of it. If it is nil, the desktop portal asks the user in a Wayland session; otherwise it is
     /// the default X display.
     case screen(display: String?)
+    /// The audio that one program plays, by its name or that of its executable file.
+    case application(name: String)
     /// The test signal.
     case synthetic
     /// Black frames or silence.
@@ -29,6 +31,7 @@ public enum SourceSpecification: Hashable, Sendable {
         case "camera": self = .camera(id: rest)
         case "microphone": self = .microphone(id: rest)
         case "screen": self = .screen(display: rest)
+        case "application" where rest != nil: self = .application(name: rest ?? "")
         case "synthetic" where parts.count == 1: self = .synthetic
         case "null" where parts.count == 1: self = .null
         default: self = Self.uri(of: text)
@@ -36,8 +39,8 @@ public enum SourceSpecification: Hashable, Sendable {
     }
 
     /// The source that a device identifier names by itself, regardless of existing devices: a URI (`rtsp://…`,
-    /// `file:…`), an absolute path, `synthetic`, `null`, `screen` or `screen:DISPLAY`. Nil for any other identifier,
-    /// which names one of the enumerated devices or none.
+    /// `file:…`), an absolute path, `synthetic`, `null`, `screen`, `screen:DISPLAY` or `application:NAME`. Nil for any
+    /// other identifier, which names one of the enumerated devices or none.
     public init?(deviceID: String) {
         let scheme = deviceID.prefix { $0.isASCII && ($0.isLetter || $0.isNumber || "+-.".contains($0)) }
         let rest = deviceID.dropFirst(scheme.count)
@@ -46,7 +49,7 @@ public enum SourceSpecification: Hashable, Sendable {
         guard let source = try? SourceSpecification(deviceID) else { return nil }
         switch source {
         case .uri where isURI || isPath: self = source
-        case .synthetic, .null, .screen: self = source
+        case .synthetic, .null, .screen, .application: self = source
         default: return nil
         }
     }
@@ -69,6 +72,7 @@ extension SourceSpecification: CustomStringConvertible {
         case .camera(let id): id.map { "camera:\($0)" } ?? "camera"
         case .microphone(let id): id.map { "microphone:\($0)" } ?? "microphone"
         case .screen(let display): display.map { "screen:\($0)" } ?? "screen"
+        case .application(let name): "application:\(name)"
         case .synthetic: "synthetic"
         case .null: "null"
         case .uri(let uri, let isLooping): isLooping ? uri + (uri.contains("?") ? "&" : "?") + "loop=1" : uri

@@ -100,12 +100,15 @@ final class PulseRecording {
     /// Starts recording. The server converts the audio to 48 kHz and to the given number of channels.
     ///
     /// - Parameters:
-    ///   - source: The monitor source of a sink.
+    ///   - source: The monitor source of a sink; nil for that of the sink on which `input` plays.
+    ///   - input: The only stream of a program whose audio is recorded; nil for all that the sink plays.
     ///   - isBound: Whether it ends with the source, and the server does not move it to another one.
     ///   - channels: The number of channels.
     ///   - server: The server.
     /// - Throws: `DeviceError.faulty` if the server refuses it.
-    init(_ source: String, isBound: Bool, channels: Int, of server: PulseServer) throws(DeviceError) {
+    init(
+        _ source: String?, input: PulseSinkInput? = nil, isBound: Bool, channels: Int, of server: PulseServer
+    ) throws(DeviceError) {
         var format = pa_sample_spec(
             format: PA_SAMPLE_FLOAT32LE, rate: UInt32(AudioFrame.sampleRate), channels: UInt8(channels))
         guard let stream = pa_stream_new(server.context, "system audio", &format, nil) else {
@@ -117,6 +120,7 @@ final class PulseRecording {
         var buffer = pa_buffer_attr(
             maxlength: unknown, tlength: unknown, prebuf: unknown, minreq: unknown, fragsize: UInt32(piece))
         let flags = PA_STREAM_ADJUST_LATENCY.rawValue | (isBound ? PA_STREAM_DONT_MOVE.rawValue : 0)
+        if let input { pa_stream_set_monitor_stream(stream, input.index) }
         guard pa_stream_connect_record(stream, source, &buffer, pa_stream_flags_t(flags)) >= 0 else {
             throw .faulty("system audio", reason: server.reason)
         }

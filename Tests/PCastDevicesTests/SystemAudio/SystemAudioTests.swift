@@ -14,12 +14,12 @@ import Testing
     .timeLimit(.minutes(5)), .serialized)
 struct SystemAudioTests {
     /// The frames of a source, for which tests can wait.
-    private final class Frames: Sendable {
-        let source: SystemAudioSource
+    final class Frames: Sendable {
+        let source: any AudioSource
         private let frames: AsyncStream<AudioFrame>
         private let end = Mutex<SourceEnd?>(nil)
 
-        init(_ source: SystemAudioSource) throws {
+        init(_ source: any AudioSource) throws {
             self.source = source
             let (frames, continuation) = AsyncStream<AudioFrame>.makeStream(bufferingPolicy: .bufferingNewest(50))
             self.frames = frames
@@ -45,7 +45,7 @@ struct SystemAudioTests {
     }
 
     /// Returns the share of a frequency in the power of a frame's first channel: 1 for the tone alone.
-    private static func share(of frequency: Double, in frame: AudioFrame) -> Double {
+    static func share(of frequency: Double, in frame: AudioFrame) -> Double {
         let samples = stride(from: 0, to: frame.samples.count, by: frame.channels).map { Double(frame.samples[$0]) }
         let power = samples.reduce(0) { $0 + $1 * $1 }
         guard power > Double(samples.count) * 10_000 else { return 0 }
@@ -58,7 +58,7 @@ struct SystemAudioTests {
         return 2 * (sine * sine + cosine * cosine) / (Double(samples.count) * power)
     }
 
-    private static func isSilent(_ frame: AudioFrame) -> Bool { frame.samples.allSatisfy { $0 == 0 } }
+    static func isSilent(_ frame: AudioFrame) -> Bool { frame.samples.allSatisfy { $0 == 0 } }
 
     @Test("silence is captured while nothing plays, and then the tone that is played", arguments: [1, 2])
     func tone(_ channels: Int) async throws {

@@ -63,14 +63,14 @@ final class TestAudioServer: Sendable {
         return text
     }
 
-    /// Plays a tone of half the full scale until the player is ended.
-    func play(_ frequency: Double, to sink: String) throws -> TestTonePlayer {
+    /// Plays a tone of half the full scale until the player is ended. `name` is the name of the program.
+    func play(_ frequency: Double, to sink: String, as name: String = "player") throws -> TestTonePlayer {
         let input = TestPipe()
         let program = try TestProgram(
             "/usr/bin/pacat",
             [
                 "--server=\(address)", "--playback", "--device=\(sink)", "--rate=48000", "--channels=2",
-                "--format=s16le",
+                "--format=s16le", "--client-name=\(name)",
             ], environment: Self.environment(folder), input: input.readEnd)
         close(input.readEnd)
         return TestTonePlayer(frequency: frequency, program: program, input: input.writeEnd)

@@ -99,7 +99,8 @@ final class PipeWireScreenStream: @unchecked Sendable {  // the state is used on
         withUnsafePointer(to: calls) { stream = cpw_screen_stream($0, core) }
         guard let stream else { return false }
         calls.stream_add_listener(stream, hook, events, Unmanaged.passUnretained(self).toOpaque())
-        let offer = PipeWireVideoFormat.offer(frameRate: frameRate, dimensions: dimensions)
+        let offer = PipeWireVideoFormat.offer(
+            frameRate: ScreenPacing.requestedRate(frameRate), dimensions: dimensions)
         let flags = CPW_AUTOCONNECT | CPW_MAP_BUFFERS | CPW_DONT_RECONNECT
         let result = Self.withParameters([offer]) { parameters, count in
             calls.stream_connect(stream, Int32(CPW_INPUT), node, Int32(flags), parameters, count)

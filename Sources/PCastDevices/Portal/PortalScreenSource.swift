@@ -211,6 +211,12 @@ struct ScreenPacing {
     /// The time after which a stream that is paused has ended. A new stream starts within it.
     static let pauseTimeout = TimeSpan.seconds(5)
 
+    /// Returns the rate that the compositor may deliver at most. Compositors delay frames to the next refresh of the screen
+    /// after the interval of this rate, so that some refreshes would be missed at the frame rate itself.
+    static func requestedRate(_ frameRate: FrameRate) -> FrameRate {
+        FrameRate(frameRate.numerator * 3, frameRate.denominator * 2)
+    }
+
     private let interval: TimeSpan
     private let repeatInterval: TimeSpan
     /// The time from which the next frame is due; an earlier one is kept until then, or replaced by a newer one.

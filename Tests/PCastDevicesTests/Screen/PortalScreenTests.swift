@@ -255,6 +255,17 @@ struct PortalScreenTests {
         #expect((299...301).contains(Self.delivered(arrivals, frameRate: FrameRate(30))))
     }
 
+    @Test(
+        "a compositor that delays frames to its next refresh delivers the frame rate", arguments: [24, 25, 30, 50, 60])
+    func requested(_ rate: Int) {
+        let requested = ScreenPacing.requestedRate(FrameRate(rate))
+        for refresh in [30, 60, 75, 144] where refresh >= rate {
+            // The first refresh after the interval has passed.
+            let refreshes = (Double(refresh) / requested.perSecond).rounded(.up)
+            #expect(Double(refresh) / refreshes >= Double(rate), "at \(refresh) Hz")
+        }
+    }
+
     @Test("the last frame is repeated while nothing changes, not faster than the frame rate")
     func repeated() {
         var pacing = ScreenPacing(frameRate: FrameRate(30), started: Instant(nanoseconds: 0))

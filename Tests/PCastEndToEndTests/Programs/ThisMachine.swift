@@ -54,6 +54,23 @@ enum ThisMachine {
     /// OBS, and a display for it.
     static let hasOBS = can("OBS", when: ["obs", "Xvfb"])
 
+    /// Whether a Wayland desktop can be started, with a portal that captures it.
+    static let hasWaylandDesktop: Bool = {
+        let part = "screens of Wayland desktops"
+        guard
+            can(
+                part,
+                when: [
+                    "sway", "swaymsg", "pipewire", "pw-cli", "wireplumber", "dbus-daemon", "dbus-send", "cc", "python3",
+                ])
+        else { return false }
+        let folder = "/usr/libexec"
+        let missing = ["xdg-desktop-portal", "xdg-desktop-portal-wlr", "xdg-permission-store"].filter {
+            !FileManager.default.isExecutableFile(atPath: "\(folder)/\($0)")
+        }
+        return missing.isEmpty || dropFrame(part, "\(missing.joined(separator: ", ")) is not installed in \(folder)")
+    }()
+
     /// nginx, as it is installed or as scripts/peers has unpacked it without starting a service; nil if there is none.
     static let nginx: String? = {
         let unpacked = "\(cache)/nginx/usr/sbin/nginx"

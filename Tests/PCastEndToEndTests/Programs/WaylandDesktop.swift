@@ -1,0 +1,204 @@
+import Foundation
+import PCastCore
+import Testing
+
+/// A Wayland desktop of a test: sway with one output that no screen shows, PipeWire with WirePlumber, and the desktop portal
+/// with the backend of wlroots, on a session bus of their own.
+final class WaylandDesktop: Sendable {
+    /// The choice of the monitor that a program may capture.
+    enum Chooser: Sendable {
+        /// The monitor is chosen without a dialog.
+        case none
+        /// A shell command prints the name of the monitor, or nothing for a refusal.
+        case command(String)
+    }
+
+    /// A running compositor.
+    struct Compositor: Sendable {
+        let program: RunningProgram
+        /// The value of `WAYLAND_DISPLAY`.
+        let display: String
+        /// The socket of `swaymsg`.
+        let socket: String
+    }
+
+    static let output = "HEADLESS-1"
+
+    private let workspace: TestWorkspace
+    private let environment: [String: String]
+
+    /// Starts the session bus. `chooser` is how a monitor is chosen.
+    init(in workspace: TestWorkspace, chooser: Chooser = .none) async throws {
+        self.workspace = workspace
+        let home = workspace.path("desktop")
+        environment = [
+            "HOME": home, "XDG_CONFIG_HOME": "\(home)/config", "XDG_STATE_HOME": "\(home)/state",
+            "XDG_DATA_HOME": "\(home)/data", "XDG_CACHE_HOME": "\(home)/cache", "XDG_CURRENT_DESKTOP": "sway",
+            "DBUS_SESSION_BUS_ADDRESS": "unix:path=\(workspace.runtimeDirectory)/bus", "DISPLAY": "",
+            "WAYLAND_DISPLAY": "",
+        ]
+        try configure(home, chooser)
+        try await workspace.run(
+            "cc",
+            ["-shared", "-fPIC", "-o", workspace.path("preload.so"), "\(BuiltProgram.peers)/desktop_preload.c"])
+        let bus = try start(
+            "dbus-daemon", ["--config-file=\(home)/bus.conf", "--nofork", "--nopidfile", "--print-address"])
+        guard await bus.output.lines.first() != nil else {
+            throw EndToEndFailure("there is no session bus\n\(bus.report)")
+        }
+        let permissions = try start("/usr/libexec/xdg-permission-store", [])
+        try await awaitName("org.freedesktop.impl.portal.PermissionStore", of: permissions)
+    }
+
+    /// The variables of programs of the desktop.
+    func variables(_ compositor: Compositor) -> [String: String] {
+        environment.merging(["WAYLAND_DISPLAY": compositor.display, "SWAYSOCK": compositor.socket]) { _, own in own }
+    }
+
+    /// Starts all programs with an output of a size. Returns the compositor, PipeWire, and the backend of the portal.
+    func startAll(_ size: Dimensions) async throws -> (
+        compositor: Compositor, pipeWire: [RunningProgram], backend: RunningProgram
+    ) {
+        let pipeWire = try await startPipeWire()
+        let compositor = try await startCompositor(size)
+        let backend = try await startBackend(of: compositor)
+        let portal = try start("/usr/libexec/xdg-desktop-portal", [])
+        try await awaitName("org.freedesktop.portal.Desktop", of: portal)
+        return (compositor, pipeWire, backend)
+    }
+
+    /// Starts PipeWire with WirePlumber.
+    func startPipeWire() async throws -> [RunningProgram] {
+        let server = try start("pipewire", [])
+        try await succeeds("pw-cli", ["info", "0"], server)
+        return [server, try start("wireplumber", [])]
+    }
+
+    /// Starts the compositor with an output of 60 Hz.
+    func startCompositor(_ size: Dimensions) async throws -> Compositor {
+        let path = workspace.path("sway.conf")
+        try """
+        output \(Self.output) mode --custom \(size.width)x\(size.height)@60Hz
+        default_border none
+        xwayland disable
+        exec echo "display $WAYLAND_DISPLAY $SWAYSOCK"
+
+        """.write(toFile: path, atomically: true, encoding: .utf8)
+        let program = try start(
+            "sway", ["--config", path],
+            [
+                "WLR_BACKENDS": "headless", "WLR_RENDERER": "pixman", "WLR_LIBINPUT_NO_DEVICES": "1",
+                "LD_PRELOAD": workspace.path("preload.so"),
+            ])
+        let words = await program.output.lines.first { $0.hasPrefix("display ") }?.split(separator: " ") ?? []
+        guard words.count == 3 else { throw EndToEndFailure("sway does not start\n\(program.report)") }
+        return Compositor(program: program, display: String(words[1]), socket: String(words[2]))
+    }
+
+    /// Starts the backend of the portal, which captures the output of a compositor to PipeWire.
+    func startBackend(of compositor: Compositor) async throws -> RunningProgram {
+        let backend = try start(
+            "/usr/libexec/xdg-desktop-portal-wlr",
+            ["--config", "\(workspace.path("desktop"))/wlr.conf", "--loglevel", "INFO"],
+            [
+                "WAYLAND_DISPLAY": compositor.display, "XDPW_PERSIST_MODE": "permanent",
+                "LD_PRELOAD": workspace.path("preload.so"),
+            ])
+        try await awaitName("org.freedesktop.impl.portal.desktop.wlr", of: backend)
+        return backend
+    }
+
+    /// Starts a program that shows the time strip on the whole output of a size, with 30 frames per second, and waits
+    /// until it does.
+    func showPattern(on compositor: Compositor, of size: Dimensions) async throws {
+        let program = try workspace.start(
+            "/usr/bin/python3", ["\(BuiltProgram.peers)/wayland_pattern.py", "--every", "2"],
+            variables: variables(compositor))
+        _ = try await program.event("resized") { $0["width"].number == Double(size.width) }
+    }
+
+    /// Changes the size of the output.
+    func resize(_ compositor: Compositor, to size: Dimensions) async throws {
+        let words = ["--", "output", Self.output, "mode", "--custom", "\(size.width)x\(size.height)@60Hz"]
+        let program = try start("swaymsg", words, variables(compositor))
+        try await program.expectExitStatus(0)
+    }
+
+    /// Kills programs of the desktop. The backend of the portal needs the compositor and PipeWire, and must be among them.
+    func kill(_ programs: [RunningProgram]) async throws {
+        for program in programs { program.send(SIGKILL) }
+        for program in programs { try await program.exitStatus() }
+    }
+
+    // MARK: Programs
+
+    private func start(
+        _ program: String, _ arguments: [String], _ variables: [String: String] = [:]
+    ) throws -> RunningProgram {
+        guard let path = program.contains("/") ? program : BuiltProgram.installed(program) else {
+            throw EndToEndFailure("\(program) is not installed")
+        }
+        return try workspace.start(path, arguments, variables: environment.merging(variables) { _, own in own })
+    }
+
+    /// Waits until a program of D-Bus has its name.
+    private func awaitName(_ name: String, of program: RunningProgram) async throws {
+        try await succeeds(
+            "dbus-send",
+            [
+                "--print-reply", "--dest=org.freedesktop.DBus", "/", "org.freedesktop.DBus.GetNameOwner",
+                "string:\(name)",
+            ], program)
+    }
+
+    /// Repeats a command until it succeeds, while the program that it asks is running.
+    private func succeeds(_ command: String, _ arguments: [String], _ program: RunningProgram) async throws {
+        let deadline = ContinuousClock.now + .timeout
+        while try await start(command, arguments).exitStatus() != 0 {
+            guard program.isRunning, ContinuousClock.now < deadline else {
+                throw EndToEndFailure("\(command) \(arguments.joined(separator: " ")) fails\n\(program.report)")
+            }
+            try await Task.sleep(for: .milliseconds(50))
+        }
+    }
+
+    // MARK: Configuration
+
+    private func configure(_ home: String, _ chooser: Chooser) throws {
+        let choice =
+            switch chooser {
+            case .none: "chooser_type=none"
+            case .command(let command): "chooser_type=simple\nchooser_cmd=\(command)"
+            }
+        // WirePlumber leaves the devices of the machine alone.
+        let files = [
+            "bus.conf": """
+            <!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
+             "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
+            <busconfig>
+              <type>session</type>
+              <listen>unix:path=\(workspace.runtimeDirectory)/bus</listen>
+              <auth>EXTERNAL</auth>
+              <policy context="default">
+                <allow send_destination="*" eavesdrop="true"/>
+                <allow eavesdrop="true"/>
+                <allow own="*"/>
+              </policy>
+            </busconfig>
+            """,
+            "wlr.conf": "[screencast]\noutput_name=\(Self.output)\n\(choice)\n",
+            "config/wireplumber/main.lua.d/80-no-devices.lua": """
+            alsa_monitor.enabled = false
+            v4l2_monitor.enabled = false
+            libcamera_monitor.enabled = false
+            """,
+            "config/wireplumber/bluetooth.lua.d/80-no-devices.lua": "bluez_monitor.enabled = false",
+        ]
+        for (name, text) in files {
+            let file = URL(fileURLWithPath: "\(home)/\(name)")
+            try FileManager.default.createDirectory(
+                at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+            try text.write(to: file, atomically: true, encoding: .utf8)
+        }
+    }
+}

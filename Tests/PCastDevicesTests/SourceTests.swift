@@ -139,12 +139,12 @@ struct SourceSpecificationTests {
     }
 
     @Test(
-        "a device identifier is a source if it is a URI, an absolute path, synthetic, null, a screen or a program",
+        "a device identifier is a source if it is a URI, an absolute path, synthetic, null or a screen",
         arguments: [
             ("rtsp://host/a", SourceSpecification.uri("rtsp://host/a", isLooping: false)),
             ("file:/a/film.mp4?loop=1", .uri("file:/a/film.mp4", isLooping: true)),
             ("/a/film.mp4", .uri("/a/film.mp4", isLooping: false)), ("synthetic", .synthetic), ("null", .null),
-            ("application:Box", .application(name: "Box")), ("application:", nil),
+            ("application:Box", nil), ("application:", nil),
             ("screen::1", .screen(display: ":1")), ("usb-0000:00:14.0-1", nil), ("film.mp4", nil),
             ("/dev/video0", nil), ("camera:1", nil), ("hw:1,0", nil), ("", nil), ("a b://c", nil),
         ] as [(String, SourceSpecification?)])

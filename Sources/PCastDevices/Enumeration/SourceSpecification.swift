@@ -39,8 +39,8 @@ public enum SourceSpecification: Hashable, Sendable {
     }
 
     /// The source that a device identifier names by itself, regardless of existing devices: a URI (`rtsp://…`,
-    /// `file:…`), an absolute path, `synthetic`, `null`, `screen`, `screen:DISPLAY` or `application:NAME`. Nil for any
-    /// other identifier, which names one of the enumerated devices or none.
+    /// `file:…`), an absolute path, `synthetic`, `null`, `screen` or `screen:DISPLAY`. Nil for any other identifier,
+    /// which names one of the enumerated devices or none.
     public init?(deviceID: String) {
         let scheme = deviceID.prefix { $0.isASCII && ($0.isLetter || $0.isNumber || "+-.".contains($0)) }
         let rest = deviceID.dropFirst(scheme.count)
@@ -49,7 +49,7 @@ public enum SourceSpecification: Hashable, Sendable {
         guard let source = try? SourceSpecification(deviceID) else { return nil }
         switch source {
         case .uri where isURI || isPath: self = source
-        case .synthetic, .null, .screen, .application: self = source
+        case .synthetic, .null, .screen: self = source
         default: return nil
         }
     }

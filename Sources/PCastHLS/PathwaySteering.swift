@@ -38,8 +38,10 @@ package struct PathwaySteering: Machine {
     /// The pathway ID of variants that have none (RFC 8216bis, section 4.4.6.2).
     package static let unnamed = "."
 
-    /// The pathways of the variants, in the order of the playlist.
-    private let pathways: [String]
+    /// The pathways of the variants, in the order of the playlist, and then the clones.
+    private var pathways: [String]
+    /// The clones of pathways, each after the one that it is cloned from.
+    package private(set) var clones: [PathwayClone] = []
     /// The pathways that the server prefers, the best first. It may contain unknown ones.
     private var priority: [String]
     /// The time until which each failed pathway is avoided.
@@ -88,6 +90,7 @@ package struct PathwaySteering: Machine {
             guard finish(id) else { break }
             timeToLive = min(max(manifest.timeToLive, Self.timesToLive.lowerBound), Self.timesToLive.upperBound)
             if let next = manifest.reloadURI { uri = URIReference(next).resolved(against: URIReference(base)).text }
+            add(manifest.clones)
             priority = []
             for pathway in manifest.priority where !priority.contains(pathway) { priority.append(pathway) }
             due = now + timeToLive
@@ -99,6 +102,15 @@ package struct PathwaySteering: Machine {
         case .measured(let bitrate): throughput = bitrate
         }
         advance(to: now)
+    }
+
+    /// Adds the clones of known pathways. Clones that were added remain, although a later manifest may omit them.
+    private mutating func add(_ others: [PathwayClone]) {
+        for clone in others where clones.count < PathwayClone.limit {
+            guard pathways.contains(clone.base), !pathways.contains(clone.id) else { continue }
+            pathways.append(clone.id)
+            clones.append(clone)
+        }
     }
 
     /// Clears the outstanding request if it has the ID. Returns whether it has.
@@ -153,7 +165,7 @@ package struct PathwaySteering: Machine {
     package var deadline: Instant? { Instant.earlier(outstanding == nil ? due : nil, penalties.values.min()) }
 }
 
-/// The response of a steering server (RFC 8216bis, section 7.2). Pathway cloning is not supported.
+/// The response of a steering server (RFC 8216bis, section 7.2).
 package struct SteeringManifest: Hashable, Sendable {
     /// The supported version of the format.
     package static let version = 1
@@ -170,11 +182,14 @@ package struct SteeringManifest: Hashable, Sendable {
     package var reloadURI: String?
     /// The pathway IDs, the preferred one first.
     package var priority: [String]
+    /// The pathways that are derived from others.
+    package var clones: [PathwayClone]
 
     /// Creates a manifest.
     package init(
-        timeToLive: TimeSpan = SteeringManifest.defaultTimeToLive, reloadURI: String? = nil, priority: [String]
+        timeToLive: TimeSpan = SteeringManifest.defaultTimeToLive, reloadURI: String? = nil, priority: [String],
+        clones: [PathwayClone] = []
     ) {
-        (self.timeToLive, self.reloadURI, self.priority) = (timeToLive, reloadURI, priority)
+        (self.timeToLive, self.reloadURI, self.priority, self.clones) = (timeToLive, reloadURI, priority, clones)
     }
 }

@@ -62,6 +62,62 @@ struct PathwaySteeringTests {
         #expect(machine.order == ["A", "B", "C"] && machine.deadline == Self.at(300))
     }
 
+    @Test("clones of known pathways are added once, may be cloned themselves, and remain")
+    mutating func clones() throws {
+        let first = try request()
+        let clones = [
+            PathwayClone(base: "A", id: "D", host: "d.example"), PathwayClone(base: "D", id: "E", host: "e.example"),
+            PathwayClone(base: "X", id: "F", host: "f.example"), PathwayClone(base: "A", id: "B", host: "b.example"),
+        ]
+        machine.handle(
+            .loaded(
+                id: first.id,
+                SteeringManifest(timeToLive: .seconds(10 as Int64), priority: ["E", "F"], clones: clones),
+                from: Self.server), at: Self.start)
+        #expect(machine.clones == Array(clones[..<2]))
+        #expect(machine.order == ["E", "A", "B", "C", "D"])
+        machine.handle(.pathwayFailed("E"), at: Self.at(1))
+        #expect(machine.order.first == "A" && machine.order.last == "E")
+        machine.advance(to: Self.at(10))
+        let second = try request()
+        machine.handle(
+            .loaded(id: second.id, SteeringManifest(priority: ["D"]), from: Self.server), at: Self.at(11))
+        #expect(machine.order == ["D", "A", "B", "C", "E"] && machine.clones.count == 2)
+    }
+
+    @Test(
+        "the URI of a clone has its host and parameters, or is the one of the manifest",
+        arguments: [
+            ("https://a.example/v/main.m3u8", nil, "https://c.example/v/main.m3u8?k=1&l=2"),
+            ("https://u@a.example:8443/v.m3u8?x=1&k=0#f", nil, "https://c.example:8443/v.m3u8?x=1&k=1&l=2#f"),
+            ("https://[::1]/v.m3u8", "unknown", "https://c.example/v.m3u8?k=1&l=2"),
+            ("https://a.example/v.m3u8", "v1", "https://own.example/v1.m3u8"),
+        ] as [(String, String?, String)])
+    func cloneURIs(_ uri: String, _ stableID: String?, _ expected: String) {
+        let clone = PathwayClone(
+            base: "A", id: "C", host: "c.example", parameters: ["l": "2", "k": "1"],
+            variantURIs: ["v1": "https://own.example/v1.m3u8"])
+        #expect(clone.uri(for: uri, .variant, stableID: stableID) == expected)
+        #expect(!clone.uri(for: uri, .rendition, stableID: stableID).contains("own.example"))
+        var other = clone
+        (other.host, other.parameters) = ("c.example:9000", [:])
+        #expect(other.uri(for: "http://a.example:80/v.m3u8", .variant, stableID: nil) == "http://c.example:9000/v.m3u8")
+        other.host = nil
+        #expect(other.uri(for: uri, .rendition, stableID: stableID) == uri)
+    }
+
+    @Test("a clone with parts that would change the structure of a URI is invalid")
+    func invalidClones() {
+        #expect(PathwayClone(base: "A", id: "B", host: "b.example:80", parameters: ["k": "a=b"]).isValid)
+        #expect(!PathwayClone(base: "A", id: "A").isValid && !PathwayClone(base: "A", id: "").isValid)
+        for host in ["", "b/c", "u@b", "b?c", "b#c", "b c", "b\r\nc"] {
+            #expect(!PathwayClone(base: "A", id: "B", host: host).isValid, "\(host)")
+        }
+        for (name, value) in [("", "1"), ("a&b", "1"), ("a=b", "1"), ("a", "1&b=2"), ("a", "1#b"), ("a", "1 2")] {
+            #expect(!PathwayClone(base: "A", id: "B", parameters: [name: value]).isValid, "\(name)=\(value)")
+        }
+    }
+
     @Test("a failed server is requested again after its time, its own delay, or never")
     mutating func failures() throws {
         let first = try request()

@@ -281,7 +281,19 @@ package struct VariantLadder: Hashable, Sendable {
         for variant in playable {
             var quality = variant
             (quality.uri, quality.pathwayID, quality.stableID) = ("", nil, nil)
-            if let index = indices[quality] {
+            // With content steering, each pathway may have groups of its own, with the same renditions.
+            if playlist.contentSteering != nil {
+                quality.audio = playlist.summary(.audio, of: variant.audio)
+                quality.subtitles = playlist.summary(.subtitles, of: variant.subtitles)
+            }
+            let known = indices[quality].flatMap { index in
+                let isOther = rungs[index].mirrors.contains { mirror in
+                    mirror.pathwayID == variant.pathwayID
+                        && (mirror.audio, mirror.subtitles) != (variant.audio, variant.subtitles)
+                }
+                return isOther ? nil : index
+            }
+            if let index = known {
                 rungs[index].mirrors.append(variant)
             } else {
                 indices[quality] = rungs.count
@@ -296,6 +308,18 @@ package struct VariantLadder: Hashable, Sendable {
             // The variant that comes first in the playlist is preferred.
             return left.offset > right.offset
         }.map(\.element)
+    }
+}
+
+extension MultivariantPlaylist {
+    /// Returns the names and languages of the renditions of a group as text; nil without a group. Groups with an equal
+    /// text have the same renditions.
+    fileprivate func summary(_ kind: Rendition.Kind, of group: String?) -> String? {
+        guard let group else { return nil }
+        let renditions = renditions(kind, in: group)
+        guard !renditions.isEmpty else { return group }
+        return renditions.map { "\($0.name)\n\($0.language ?? "")\n\($0.channels ?? "")" }.sorted()
+            .joined(separator: "\n\n")
     }
 }
 

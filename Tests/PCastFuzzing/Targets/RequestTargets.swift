@@ -98,12 +98,18 @@ enum SteeringTarget {
             if let manifest = SteeringManifest(json: Array(text)) {
                 isRead = true
                 try check(manifest.priority.count <= SteeringManifest.pathwayLimit, "too many pathways")
+                for clone in manifest.clones {
+                    let address = URIReference(clone.uri(for: "https://a.example:1/b?c=d#e", .variant, stableID: nil))
+                    try check(address.path == "/b" && address.fragment == "e", "a clone with another path: \(address)")
+                }
                 steering.handle(.loaded(id: request.id, manifest, from: request.uri), at: now)
                 steering.handle(.pathwayFailed(manifest.priority.first ?? "A"), at: now)
             } else {
                 steering.handle(.failed(id: request.id, .unreachable), at: now)
             }
-            try check(steering.order.sorted() == ["A", "B"], "pathways that changed: \(steering.order)")
+            let pathways = ["A", "B"] + steering.clones.map(\.id)
+            try check(steering.order.sorted() == pathways.sorted(), "pathways that changed: \(steering.order)")
+            try check(steering.clones.count <= PathwayClone.limit, "too many clones")
             while let deadline = steering.deadline {
                 try check(deadline > now, "a deadline in the past")
                 now = deadline
@@ -117,6 +123,8 @@ enum SteeringTarget {
         #"{"VERSION":1,"TTL":10,"RELOAD-URI":"/steering?video=7&session=5","PATHWAY-PRIORITY":["B","A"]}"#,
         #"{"VERSION":1,"TTL":86400.5,"PATHWAY-PRIORITY":["A"]}"#
             + "\0" + #"{"VERSION":1,"RELOAD-URI":"https://other.example/?a=b#c","PATHWAY-PRIORITY":["A b","B"]}"#,
+        #"{"VERSION":1,"PATHWAY-PRIORITY":["C"],"PATHWAY-CLONES":[{"BASE-ID":"A","ID":"C","URI-REPLACEMENT":"#
+            + #"{"HOST":"c.example:8","PARAMS":{"c":"1","f":"2"},"PER-VARIANT-URIS":{"v":"x"}}}]}"#,
     ].map { Array($0.utf8) }
 }
 

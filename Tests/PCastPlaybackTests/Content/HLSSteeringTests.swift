@@ -85,6 +85,94 @@ struct HLSSteeringTests {
         #expect(segments[change...] == (4..<12).map { "/b/s\($0).ts" }[...])
     }
 
+    @Test("separate audio follows the pathway of the video", .timeLimit(.minutes(5)))
+    func audio() async throws {
+        var playlist = "#EXTM3U\n#EXT-X-CONTENT-STEERING:SERVER-URI=\"steer.json\",PATHWAY-ID=\"a\"\n"
+        for pathway in ["a", "b"] {
+            playlist += "#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID=\"\(pathway)\",NAME=\"Main\",DEFAULT=YES,"
+            playlist += "URI=\"\(pathway)/audio/s.m3u8\"\n"
+        }
+        for pathway in ["a", "b"] {
+            playlist += "#EXT-X-STREAM-INF:BANDWIDTH=690000,CODECS=\"avc1.42c00d,mp4a.40.2\",AUDIO=\"\(pathway)\","
+            playlist += "PATHWAY-ID=\"\(pathway)\"\n\(pathway)/s.m3u8\n"
+        }
+        try folder.write(playlist, to: "main.m3u8")
+        let folder = folder
+        let hasBegun = Mutex(false)
+        let origin = try TestOrigin { request in
+            if request.path == "/steer.json" {
+                let priority = !hasBegun.withLock { $0 } ? "\"a\",\"b\"" : "\"b\",\"a\""
+                return .text("{\"VERSION\":1,\"TTL\":1,\"PATHWAY-PRIORITY\":[\(priority)]}")
+            }
+            guard var answer = Self.answer(request.path, folder) else { return nil }
+            let size = answer.body.count
+            if request.path.hasPrefix("/a/"), request.path.hasSuffix(".ts") {
+                hasBegun.withLock { $0 = true }
+                answer.bytesPerSecond = size
+            }
+            return answer
+        }
+        defer { origin.stop() }
+        #expect(try await read(origin).stamps == Array(0..<film.count))
+        let segments = origin.requests.filter { $0.hasSuffix(".ts") }
+        for path in ["audio/s", "s"] {
+            let own = segments.filter { $0.hasPrefix("/a/\(path)") || $0.hasPrefix("/b/\(path)") }
+            let change = try #require(own.firstIndex { $0.hasPrefix("/b/") }, "\(segments)")
+            #expect(own[change...].allSatisfy { $0.hasPrefix("/b/") }, "\(own)")
+        }
+    }
+
+    @Test("a pathway that the server clones from the only one is played", .timeLimit(.minutes(5)))
+    func clone() async throws {
+        try folder.write(
+            "#EXTM3U\n#EXT-X-CONTENT-STEERING:SERVER-URI=\"steer.json\"\n#EXT-X-STREAM-INF:BANDWIDTH=690000,"
+                + "CODECS=\"avc1.42c00d,mp4a.40.2\",STABLE-VARIANT-ID=\"v\"\na/s.m3u8\n",
+            to: "main.m3u8")
+        let folder = folder
+        let hasBegun = Mutex(false)
+        let origin = try TestOrigin { request in
+            if request.path == "/steer.json" {
+                guard hasBegun.withLock({ $0 }) else {
+                    return .text(#"{"VERSION":1,"TTL":1,"PATHWAY-PRIORITY":["."]}"#)
+                }
+                return .text(
+                    #"{"VERSION":1,"TTL":1,"PATHWAY-PRIORITY":["copy","."],"PATHWAY-CLONES":[{"BASE-ID":".","ID":"copy","#
+                        + #""URI-REPLACEMENT":{"PER-VARIANT-URIS":{"v":"copy/s.m3u8"}}}]}"#)
+            }
+            guard var answer = Self.answer(request.path, folder) else { return nil }
+            let size = answer.body.count
+            if request.path.hasPrefix("/a/"), request.path.hasSuffix(".ts") {
+                hasBegun.withLock { $0 = true }
+                answer.bytesPerSecond = size
+            }
+            return answer
+        }
+        defer { origin.stop() }
+        #expect(try await read(origin).stamps == Array(0..<film.count))
+        let segments = origin.requests.filter { $0.hasSuffix(".ts") }
+        let change = try #require(segments.firstIndex { $0.hasPrefix("/copy/") }, "\(segments)")
+        #expect(change > 0 && segments[change...].allSatisfy { $0.hasPrefix("/copy/") }, "\(segments)")
+    }
+
+    @Test("clones of a manifest are read, and unusable ones are left out")
+    func clones() throws {
+        let text =
+            #"{"VERSION":1,"PATHWAY-PRIORITY":["c"],"PATHWAY-CLONES":[{"BASE-ID":"a","ID":"c","URI-REPLACEMENT":"#
+            + #"{"HOST":"c.example","PARAMS":{"k":"1"},"PER-VARIANT-URIS":{"v":"x"},"PER-RENDITION-URIS":{"r":"y"}}},"#
+            + #"{"BASE-ID":"a","ID":"d","URI-REPLACEMENT":{"HOST":"d/e"}}]}"#
+        let manifest = try #require(SteeringManifest(json: Array(text.utf8)))
+        #expect(
+            manifest.clones == [
+                PathwayClone(
+                    base: "a", id: "c", host: "c.example", parameters: ["k": "1"], variantURIs: ["v": "x"],
+                    renditionURIs: ["r": "y"])
+            ])
+        for clones in [#"{}"#, #"[{"ID":"c"}]"#, "[" + String(repeating: "1,", count: 70) + "1]"] {
+            let wrong = #"{"VERSION":1,"PATHWAY-PRIORITY":["c"],"PATHWAY-CLONES":\#(clones)}"#
+            #expect(SteeringManifest(json: Array(wrong.utf8)) == nil, "\(clones)")
+        }
+    }
+
     @Test("an invalid manifest is rejected")
     func manifests() {
         func manifest(_ text: String) -> SteeringManifest? { SteeringManifest(json: Array(text.utf8)) }

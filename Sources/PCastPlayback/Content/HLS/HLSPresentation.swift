@@ -8,12 +8,12 @@ struct HLSPresentation: Sendable {
     /// The audio renditions, with their own playlists or within the segments of the variants.
     var audioRenditions: [PCastHLS.Rendition] = []
     var subtitles: [PCastHLS.Rendition] = []
-    /// The alternative addresses of each audio rendition in descending order of preference. They are the addresses of
-    /// the rendition, of the same rendition in other groups, and of the other renditions of its group.
-    var audioAddresses: [[[String]]] = []
+    /// The addresses of each audio rendition: first those of the same rendition in the groups of all variants, and then,
+    /// as further variants, those of the other renditions of its group.
+    var audioVariants: [RenditionVariants] = []
     /// The preferred start position; nil for none.
     var start: StartPoint?
-    /// The steering server; nil if there is only one pathway.
+    /// The steering server; nil if the playlist has none.
     var steering: Steering?
 
     /// A content steering server (RFC 8216bis, section 7).
@@ -50,11 +50,13 @@ struct HLSPresentation: Sendable {
         let uris = mirrors.map { $0.map { resolved($0.uri) } }
         let choice = uris.count > 1 ? VariantChoice(ladder, configuration: configuration) : nil
         variants = RenditionVariants(uris: uris, variables: playlist.variables, choice: choice)
-        variants.pathways = mirrors.map { $0.map { $0.pathwayID ?? PathwaySteering.unnamed } }
-        let pathways = variants.pathways.flatMap(\.self)
-        if let contentSteering = playlist.contentSteering, Set(pathways).count > 1 {
+        variants.pathways = mirrors.map { $0.map { Self.pathway(of: $0) } }
+        variants.stableIDs = mirrors.map { $0.map(\.stableID) }
+        // With one pathway, the server can clone it.
+        if let contentSteering = playlist.contentSteering {
             steering = Steering(
-                server: resolved(contentSteering.serverURI), initial: contentSteering.pathwayID, pathways: pathways)
+                server: resolved(contentSteering.serverURI), initial: contentSteering.pathwayID,
+                pathways: variants.pathways.flatMap(\.self))
         }
         let first = ladder.rungs[0].variant
         func renditions(_ kind: PCastHLS.Rendition.Kind, _ group: String?) -> [PCastHLS.Rendition] {
@@ -65,20 +67,30 @@ struct HLSPresentation: Sendable {
             }
         }
         audioRenditions = renditions(.audio, first.audio)
-        let everywhere = ladder.rungs.flatMap { $0.mirrors.compactMap(\.audio) }.reduce(into: [String]()) {
-            groups, group in
-            if !groups.contains(group) { groups.append(group) }
-        }.flatMap { renditions(.audio, $0) }
-        audioAddresses = audioRenditions.map { audio in
-            let same = everywhere.filter { $0.name == audio.name && $0.language == audio.language }
-            let own = ([audio] + same).compactMap(\.uri).reduce(into: [String]()) { uris, uri in
-                if !uris.contains(uri) { uris.append(uri) }
+        let all = ladder.rungs.flatMap(\.mirrors)
+        audioVariants = audioRenditions.map { audio in
+            var own = RenditionVariants(uris: [[]], variables: playlist.variables, choice: nil)
+            (own.kind, own.pathways, own.stableIDs) = (.rendition, [[]], [[]])
+            own.add(audio, of: Self.pathway(of: first))
+            for variant in all {
+                for rendition in renditions(.audio, variant.audio)
+                where rendition.name == audio.name && rendition.language == audio.language {
+                    own.add(rendition, of: Self.pathway(of: variant))
+                }
             }
-            return [own] + audioRenditions.compactMap(\.uri).filter { !own.contains($0) }.map { [$0] }
+            for uri in audioRenditions.compactMap(\.uri) where !own.uris[0].contains(uri) {
+                own.uris.append([uri])
+                own.pathways.append([RenditionVariants.noPathway])
+                own.stableIDs.append([nil])
+            }
+            return own
         }
         subtitles = renditions(.subtitles, first.subtitles).filter { $0.uri != nil }
         start = playlist.start
     }
+
+    /// Returns the pathway of a variant.
+    private static func pathway(of variant: VariantStream) -> String { variant.pathwayID ?? PathwaySteering.unnamed }
 
     /// The index of the audio rendition to play by default; nil if there is none.
     var defaultAudio: Int? {
@@ -91,25 +103,68 @@ struct HLSPresentation: Sendable {
 struct RenditionVariants: Sendable {
     /// The addresses of each variant.
     var uris: [[String]]
-    /// The pathway of each address; empty if there is only one pathway.
+    /// The pathway of each address; empty if the playlist has no variants. An address that several pathways use appears
+    /// with each one.
     var pathways: [[String]] = []
+    /// The stable ID of the variant or rendition at each address, as in `pathways`.
+    var stableIDs: [[String?]] = []
+    /// The kind of the playlists.
+    var kind = PathwayClone.Kind.variant
     var variables: [PlaylistVariable]
     /// The selection of a variant; nil if there is only one.
     var choice: VariantChoice?
 
-    /// Returns the addresses of a variant, ordered by the order of their pathways.
+    /// The pathway of addresses that belong to none.
+    static let noPathway = ""
+
+    init(uris: [[String]], variables: [PlaylistVariable], choice: VariantChoice?) {
+        (self.uris, self.variables, self.choice) = (uris, variables, choice)
+    }
+
+    /// Adds the address of a rendition to the first variant, unless it is known for the pathway.
+    mutating func add(_ rendition: PCastHLS.Rendition, of pathway: String) {
+        guard let uri = rendition.uri, !zip(uris[0], pathways[0]).contains(where: { $0 == (uri, pathway) }) else {
+            return
+        }
+        uris[0].append(uri)
+        pathways[0].append(pathway)
+        stableIDs[0].append(rendition.stableID)
+    }
+
+    /// Returns the variants with the addresses of cloned pathways.
+    func adding(_ clones: [PathwayClone]) -> RenditionVariants {
+        guard !clones.isEmpty, !pathways.isEmpty else { return self }
+        var result = self
+        for clone in clones {
+            for rung in result.uris.indices {
+                for index in result.uris[rung].indices where result.pathways[rung][index] == clone.base {
+                    let stableID = result.stableIDs[rung][index]
+                    result.uris[rung].append(
+                        clone.uri(for: result.uris[rung][index], kind, stableID: stableID))
+                    result.pathways[rung].append(clone.id)
+                    result.stableIDs[rung].append(stableID)
+                }
+            }
+        }
+        return result
+    }
+
+    /// Returns the different addresses of a variant, ordered by the order of their pathways.
     func uris(of rung: Int, in order: [String]) -> [String] {
         guard pathways.indices.contains(rung) else { return uris[rung] }
         let ranked = zip(uris[rung], pathways[rung]).enumerated().map { index, pair in
             (uri: pair.0, rank: order.firstIndex(of: pair.1) ?? order.count, index: index)
         }
-        return ranked.sorted { ($0.rank, $0.index) < ($1.rank, $1.index) }.map(\.uri)
+        return ranked.sorted { ($0.rank, $0.index) < ($1.rank, $1.index) }.reduce(into: []) { uris, address in
+            if !uris.contains(address.uri) { uris.append(address.uri) }
+        }
     }
 
-    /// Returns the pathway of an address; nil if it is unknown.
+    /// Returns the only pathway of an address; nil if it is unknown, or if several pathways use the address.
     func pathway(of uri: String) -> String? {
         for (uris, pathways) in zip(uris, pathways) {
-            if let index = uris.firstIndex(of: uri) { return pathways[index] }
+            let own = zip(uris, pathways).filter { $0.0 == uri }.map(\.1)
+            if let first = own.first { return own.allSatisfy { $0 == first } ? first : nil }
         }
         return nil
     }

@@ -9,6 +9,7 @@ final class HLSReading {
     let name: String
     let presentation: HLSPresentation
     private let fetcher: HLSFetcher
+    private let steering: SteeringFollower?
     private let wait: ReaderWait
     private let main: RenditionReader
     private var audio: RenditionReader?
@@ -54,14 +55,18 @@ final class HLSReading {
         first: (MediaPlaylist, base: String)?, alignedWith aligned: PlaylistTimeline? = nil
     ) {
         (self.presentation, self.name, self.fetcher, self.wait) = (presentation, name, fetcher, wait)
+        steering = presentation.steering.map { SteeringFollower($0, fetcher: fetcher) }
         let loader = RenditionLoader(
             presentation.variants, fetcher: fetcher, bounds: .media, usesParts: true, wait: wait, alignedWith: aligned,
-            first: first, steering: presentation.steering)
+            first: first, steering: steering)
         main = RenditionReader(loader, wanted: [.video, .audio, .metadata], wait: wait)
     }
 
     /// Ends all transfers.
-    func stop() { for loader in loaders { loader.stop() } }
+    func stop() {
+        for loader in loaders { loader.stop() }
+        steering?.stop()
+    }
 
     /// The time that is left for loading before the first frame is due with a playout delay.
     private static let loadingTime = TimeSpan.milliseconds(500)
@@ -157,7 +162,8 @@ final class HLSReading {
             subtitles = nil
             selected[.subtitles] = index
             guard let index, let uri = presentation.subtitles[index].uri else { return }
-            subtitles = SubtitleReader(loader(of: [[uri]], .text, timeline))
+            subtitles = SubtitleReader(
+                loader(of: RenditionVariants(uris: [[uri]], variables: [], choice: nil), .text, timeline))
             subtitles?.seek(to: position)
         }
     }
@@ -194,16 +200,20 @@ final class HLSReading {
         }
         main.drop(.audio)
         let reader = RenditionReader(
-            loader(of: presentation.audioAddresses[index], .audio, timeline), wanted: [.audio], wait: wait)
+            loader(of: presentation.audioVariants[index], .audio, timeline), wanted: [.audio], wait: wait)
         reader.seek(to: position)
         audio = reader
     }
 
     /// Returns a loader for a rendition with alternative addresses, in descending order of preference.
-    private func loader(of uris: [[String]], _ bounds: LoaderBounds, _ timeline: PlaylistTimeline) -> RenditionLoader {
-        let variants = RenditionVariants(uris: uris, variables: presentation.variants.variables, choice: nil)
+    private func loader(
+        of addresses: RenditionVariants, _ bounds: LoaderBounds, _ timeline: PlaylistTimeline
+    ) -> RenditionLoader {
+        var variants = addresses
+        variants.variables = presentation.variants.variables
         return RenditionLoader(
-            variants, fetcher: fetcher, bounds: bounds, usesParts: true, wait: wait, alignedWith: timeline)
+            variants, fetcher: fetcher, bounds: bounds, usesParts: true, wait: wait, alignedWith: timeline,
+            steering: addresses.pathways.isEmpty ? nil : steering)
     }
 
     // MARK: Reading

@@ -43,7 +43,9 @@ extension RenditionLoader: SegmentLoad.Owner {
     func leaves(_ segment: LoadedSegment?, after failure: LoadFailure, isSettled: Bool) -> Bool {
         guard let uri = follower?.current.uri else { return false }
         if let steering, let pathway = variants.pathway(of: uri) {
-            let isAnother = steering.failed(pathway)
+            // Another loader may have reported the failure already.
+            _ = steering.failed(pathway)
+            let isAnother = steering.order.first != pathway
             let isLeft = state.withLock { state in
                 guard isAnother, state.leftPathways + 1 < steering.order.count else { return false }
                 state.leftPathways += 1

@@ -36,8 +36,10 @@ final class RenditionLoader: Sendable {
         var variantFailure: LoadFailure?
     }
 
-    /// The variants of the rendition.
-    let variants: RenditionVariants
+    /// The variants of the playlist.
+    private let listed: RenditionVariants
+    /// The variants of the rendition, with the pathways that the steering server has cloned.
+    var variants: RenditionVariants { steering.map { listed.adding($0.clones) } ?? listed }
     private let fetcher: HLSFetcher
     let bounds: LoaderBounds
     private let usesParts: Bool
@@ -48,7 +50,7 @@ final class RenditionLoader: Sendable {
     let choice: Mutex<VariantChoice?>
     let changes = ChangeSignal()
     private let hints: PartHints
-    /// The content steering; nil if there is only one pathway.
+    /// The content steering, which the loaders of a presentation share; nil if there is none.
     let steering: SteeringFollower?
     private let task = Mutex<Task<Void, Never>?>(nil)
     let aligned: PlaylistTimeline?
@@ -64,20 +66,21 @@ final class RenditionLoader: Sendable {
 
     /// Creates a loader, which begins to load the playlist. `first` is the playlist of the lowest variant if it was
     /// loaded already. `aligned` is the timeline on which this one is placed. `steering` is the content steering; nil
-    /// if there is only one pathway.
+    /// if there is none.
     init(
         _ variants: RenditionVariants, fetcher: HLSFetcher, bounds: LoaderBounds, usesParts: Bool, wait: ReaderWait,
         alignedWith aligned: PlaylistTimeline? = nil, first: (MediaPlaylist, base: String)? = nil,
-        steering: HLSPresentation.Steering? = nil
+        steering: SteeringFollower? = nil
     ) {
-        (self.variants, self.fetcher, self.bounds, self.usesParts, self.wait) = (
+        (listed, self.fetcher, self.bounds, self.usesParts, self.wait) = (
             variants, fetcher, bounds, usesParts, wait
         )
         self.aligned = aligned
         choice = Mutex(variants.choice)
         timeout = TimeSpan(fetcher.timeout) * 2
         hints = PartHints(fetcher)
-        self.steering = steering.map { [changes] in SteeringFollower($0, fetcher: fetcher) { changes.raise() } }
+        self.steering = steering
+        steering?.follow(changes)
         let now = MonotonicClock.now()
         let rung = choice.withLock { $0?.choose(buffered: .zero, goal: bounds.ahead, at: now) } ?? 0
         let follower = follower(of: rung, alignedWith: aligned, first: first)
@@ -92,8 +95,9 @@ final class RenditionLoader: Sendable {
     ) -> PlaylistFollower {
         PlaylistFollower(
             uris(of: rung), fetcher: fetcher, variables: variants.variables, alignedWith: aligned, first: first,
-            failed: { [steering, variants] uri in
-                if let pathway = variants.pathway(of: uri) { _ = steering?.failed(pathway) }
+            failed: { [steering, listed] uri in
+                guard let steering, let pathway = listed.adding(steering.clones).pathway(of: uri) else { return }
+                _ = steering.failed(pathway)
             },
             advanced: { [weak self] timeline in
                 guard timeline.playlist.isLive else { return }
@@ -118,7 +122,7 @@ final class RenditionLoader: Sendable {
     /// Ends all transfers.
     func stop() {
         task.withLock { $0?.cancel() }
-        steering?.stop()
+        steering?.unfollow(changes)
         state.withLock { state in
             state.fetching?.cancel()
             state.follower?.stop()

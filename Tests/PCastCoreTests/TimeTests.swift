@@ -85,6 +85,18 @@ import Testing
         #expect(Timestamp.parse(Timestamp.text(time)) == time)
     }
 
+    @Test("the date of HTTP is parsed, and its obsolete forms and other text are not") func httpDate() {
+        #expect(
+            Timestamp.parse(httpDate: "Sun, 06 Nov 1994 08:49:37 GMT")
+                == WallTime(millisecondsSinceEpoch: 784_111_777_000))
+        let others = [
+            "", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994", "Sun, 06 Nov 1994 08:49:37",
+            "Sun, 31 Feb 1994 08:49:37 GMT", "Sun, 06 nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 24:49:37 GMT",
+            "Sun, 06  Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 GMT ", "Sun, 06 Nov 1994 08:49:37Z GMT",
+        ]
+        for other in others { #expect(Timestamp.parse(httpDate: other) == nil, "\(other)") }
+    }
+
     @Test("every day from 1700 to 2200 is written like Foundation does") func everyDay() {
         let style = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
         for day in stride(from: Int64(-98_615), to: 84_000, by: 7) {

@@ -91,6 +91,7 @@ struct TimelineAddCommand: AsyncCommand {
         console.event(
             "timeline",
             ["id": .string(name), "change": .string(answer.change), "seq": .count(answer.seq)])
+        if let warning = answer.clockWarning { console.warn(warning) }
         console.inform("“\(name)”: \(answer.change == "none" ? "unchanged" : answer.change).")
     }
 

@@ -41,6 +41,7 @@ struct TimelineImportCommand: AsyncCommand {
         let console = Console(output)
         let producer = TimelineProducer(try administration.administration(), try game.named())
         var counts: [String: Int] = [:]
+        var warning: String?
         if let info = options.info {
             let bytes = try TimelineFileArgument.bytes(of: info)
             let read: GameInfo
@@ -65,7 +66,10 @@ struct TimelineImportCommand: AsyncCommand {
                 answer = try await producer.send("DELETE", event: id.description, recordedAt: recordedAt)
             }
             counts[answer.change, default: 0] += 1
+            if warning == nil { warning = answer.clockWarning }
         }
+        // Times of a past game are those of its recording.
+        if options.now, let warning { console.warn(warning) }
         let words = ["info", "added", "modified", "deleted", "none"]
         console.event(
             "imported",

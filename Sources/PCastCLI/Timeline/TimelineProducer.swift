@@ -1,5 +1,6 @@
 import Foundation
 import PCastCore
+import PCastIO
 import PCastJSON
 import PCastPlayback
 import PCastTimeline
@@ -12,6 +13,24 @@ struct TimelineProducer {
         /// The kind of change: `added`, `modified`, `deleted`, `info` or `none`.
         let change: String
         let seq: Int
+        /// The time in milliseconds by which this host's clock is ahead of the platform's, less the time that the request
+        /// took to arrive; nil if the platform does not compare them.
+        let clockDifference: Double?
+        /// The time in milliseconds from the request to its response, within which it arrived.
+        var roundTrip = 0.0
+
+        private enum CodingKeys: CodingKey { case change, seq, clockDifference }
+
+        /// A warning if the clocks certainly differ by more than the tolerance; nil otherwise.
+        var clockWarning: String? {
+            guard let clockDifference else { return nil }
+            let tolerance = ProducerClock.tolerance.milliseconds
+            let isAhead = clockDifference > tolerance
+            guard isAhead || clockDifference + roundTrip < -tolerance else { return nil }
+            let seconds = (clockDifference.magnitude / 10).rounded() / 100
+            return "The clock of this host is \(seconds) s \(isAhead ? "ahead of" : "behind") the platform’s: events "
+                + "appear with other frames. Synchronize both clocks, for example by chrony."
+        }
     }
 
     private struct Failure: Decodable { let reason: String? }
@@ -42,9 +61,14 @@ struct TimelineProducer {
         var address =
             "/timeline/\(TimelinePlatform.encoded(game.league))/\(TimelinePlatform.encoded(game.game))\(path)"
         if let recordedAt { address += "?recordedAt=\(TimelinePlatform.encoded(Timestamp.text(recordedAt)))" }
+        let sent = MonotonicClock.reference()
+        address += "\(recordedAt == nil ? "?" : "&")sentAt=\(TimelinePlatform.encoded(Timestamp.text(sent.wallTime)))"
         let answer = try await administration.request(
             method, address, body: body.map { $0.bytes })
-        if let done = try? JSONDecoder().decode(PostResult.self, from: Data(answer.body)) { return done }
+        if var done = try? JSONDecoder().decode(PostResult.self, from: Data(answer.body)) {
+            done.roundTrip = (MonotonicClock.now() - sent.instant).milliseconds
+            return done
+        }
         let reason = (try? JSONDecoder().decode(Failure.self, from: Data(answer.body)))?.reason
         guard let reason, answer.status != 401 else { throw administration.failure(answer) }
         // The platform's message refers to its API and not to this command.

@@ -28,6 +28,20 @@ package enum Timestamp {
         return WallTime(millisecondsSinceEpoch: min(max(seconds * 1_000 + fraction, -bound), bound))
     }
 
+    /// Parses the `Date` field of HTTP, such as `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, section 5.6.7); nil for other
+    /// text. The obsolete forms are not accepted.
+    package static func parse(httpDate text: String) -> WallTime? {
+        let words = text.split(separator: " ", omittingEmptySubsequences: false)
+        guard words.count == 6, words[0].utf8.count == 4, words[0].hasSuffix(","), words[5] == "GMT",
+            let month = months.firstIndex(of: String(words[2]))
+        else { return nil }
+        return parse("\(words[3])-\(digits(Int64(month + 1), 2))-\(words[1])T\(words[4])Z")
+    }
+
+    private static let months = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ]
+
     // MARK: Parts
 
     private static func digits(_ value: Int64, _ count: Int) -> String {

@@ -275,5 +275,8 @@ extension MetricsText {
         add("pcast_timeline_games", .gauge, "Number of games whose timelines are in memory.", counts.games)
         add("pcast_timeline_consumers", .gauge, "Number of timeline consumers.", counts.consumers)
         add("pcast_timeline_revisions_total", .counter, "Timeline revisions that were recorded.", counts.revisions)
+        add(
+            "pcast_timeline_producers_off", .gauge,
+            "Number of games whose producer has a clock that is off by more than 200 ms.", counts.producersOff)
     }
 }

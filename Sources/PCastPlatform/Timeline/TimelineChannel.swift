@@ -33,6 +33,7 @@ final class TimelineChannel: Sendable {
         var document: (number: SequenceNumber, text: Task<ByteBuffer, Never>)?
         var documentsMade = 0
         var usedAt: Instant
+        var clock = ProducerClock()
     }
 
     let id: TimelineLogID
@@ -91,6 +92,21 @@ final class TimelineChannel: Sendable {
     }
 
     // MARK: Producers
+
+    /// Compares the clock of a producer with the platform's. Returns the difference, and whether the producer was off
+    /// before and is off now.
+    func compareClock(
+        sentAt: WallTime, precision: TimeSpan, receivedAt: WallTime
+    ) -> (difference: TimeSpan, wasOff: Bool, isOff: Bool) {
+        state.withLock { state in
+            let wasOff = state.clock.isOff
+            state.clock.observe(sentAt: sentAt, precision: precision, receivedAt: receivedAt)
+            return (state.clock.difference ?? .zero, wasOff, state.clock.isOff)
+        }
+    }
+
+    /// Whether the clock of a producer deviates from the platform's by more than the tolerance.
+    var isProducerOff: Bool { state.withLock { $0.clock.isOff } }
 
     /// Records the change that a producer requests. Returns when it is persistent and then sends it to all consumers.
     /// Returns nil if nothing changes.

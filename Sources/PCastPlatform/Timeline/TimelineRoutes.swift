@@ -3,6 +3,7 @@ import Hummingbird
 import Logging
 import NIOCore
 import PCastCore
+import PCastIO
 import PCastTimeline
 import PCastWeb
 
@@ -51,6 +52,8 @@ struct TimelineRoutes: Sendable {
         /// The number of the newest revision.
         let seq: Int
         let log: String
+        /// The time in milliseconds by which the producer's clock is ahead; nil if the request states no time.
+        let clockDifference: Double?
     }
 
     @Sendable private func getTimeline(
@@ -105,13 +108,15 @@ struct TimelineRoutes: Sendable {
         _ request: Request, _ context: WebRequestContext,
         _ read: ([UInt8]) throws(TimelineError) -> TimelineRequest.Change
     ) async throws(ApplicationFailure) -> Response {
+        let receivedAt = MonotonicClock.wallTime()
         let game = try Self.game(context)
         let basic = request.headers[.authorization].flatMap { ApplicationRequest.basic($0) }
         let key = try await convertingAccessErrors { () async throws(APIError) in
             try await access.produce(
                 game, basic: basic, token: request.token, clientContext: request.clientContext(context))
         }
-        let recordedAt = try Self.recordedAt(request)
+        let recordedAt = try Self.time("recordedAt", of: request)
+        let sentAt = try Self.time("sentAt", of: request)
         let body = try await Self.body(of: request)
         let change: TimelineRequest.Change
         do throws(TimelineError) {
@@ -123,6 +128,7 @@ struct TimelineRoutes: Sendable {
         let recorded = try await convertingServiceErrors { () throws(TimelineFailure) in
             try await service.record(timelineRequest, in: key)
         }
+        let difference = compareClock(of: request, sentAt: sentAt, receivedAt: receivedAt, game, recorded.channel)
         let word =
             switch recorded.revision?.change {
             case .info: "info"
@@ -134,7 +140,8 @@ struct TimelineRoutes: Sendable {
         return ApplicationAnswer.json(
             RecordedChange(
                 change: word, seq: (recorded.revision?.number ?? recorded.channel.newest).value,
-                log: recorded.channel.id.description), word == "added" ? .created : .ok)
+                log: recorded.channel.id.description, clockDifference: difference?.milliseconds),
+            word == "added" ? .created : .ok)
     }
 
     // MARK: Parsing requests
@@ -155,15 +162,36 @@ struct TimelineRoutes: Sendable {
         context.parameters.get(name).flatMap { PercentEncoding.decode($0) }
     }
 
-    /// Returns the time at which the feed had the event, for importing past games (UTC, RFC 3339); nil if absent.
+    /// Returns a time of the query (UTC, RFC 3339): `recordedAt`, at which the feed had the event, for importing past
+    /// games, or `sentAt`, at which the producer sends the request. Returns nil if it is absent.
     ///
     /// - Throws: ``ApplicationFailure``.
-    private static func recordedAt(_ request: Request) throws(ApplicationFailure) -> WallTime? {
-        guard let text = request.uri.queryParameters["recordedAt"] else { return nil }
+    private static func time(_ name: String, of request: Request) throws(ApplicationFailure) -> WallTime? {
+        guard let text = request.uri.queryParameters[Substring(name)] else { return nil }
         guard let decoded = PercentEncoding.decode(text), let time = Timestamp.parse(decoded) else {
-            throw ApplicationFailure(.notATime("recordedAt"))
+            throw ApplicationFailure(.notATime(name))
         }
         return time
+    }
+
+    /// Compares the clock of the producer with the platform's, and logs when it begins or ceases to be off. The time of
+    /// the request is `sentAt`, or that of its field `Date`. Returns the difference; nil if the request has no time.
+    private func compareClock(
+        of request: Request, sentAt: WallTime?, receivedAt: WallTime, _ game: TimelineGame, _ channel: TimelineChannel
+    ) -> TimeSpan? {
+        let date = request.headers[.date].flatMap { Timestamp.parse(httpDate: $0) }
+        guard let stated = sentAt ?? date else { return nil }
+        let clock = channel.compareClock(
+            sentAt: stated, precision: sentAt == nil ? .seconds(1) : .milliseconds(1), receivedAt: receivedAt)
+        let metadata: Logger.Metadata = [
+            "game": "\(game)", "ahead_milliseconds": "\(Int(clock.difference.milliseconds))",
+        ]
+        if clock.isOff, !clock.wasOff {
+            logger.warning("clock of a timeline's producer is off", metadata: metadata)
+        } else if clock.wasOff, !clock.isOff {
+            logger.info("clock of a timeline's producer is correct again", metadata: metadata)
+        }
+        return clock.difference
     }
 
     private static func body(of request: Request) async throws(ApplicationFailure) -> [UInt8] {

@@ -15,6 +15,8 @@ actor TimelineService {
         var games = 0
         var consumers = 0
         var revisions = 0
+        /// The number of games whose producer's clock is off.
+        var producersOff = 0
     }
 
     private let files: TimelineFiles?
@@ -195,7 +197,8 @@ actor TimelineService {
     var counts: Counts {
         let channels = channels
         return Counts(
-            games: channels.count, consumers: channels.reduce(0) { $0 + $1.consumerCount }, revisions: recorded)
+            games: channels.count, consumers: channels.reduce(0) { $0 + $1.consumerCount }, revisions: recorded,
+            producersOff: channels.count { $0.isProducerOff })
     }
 }
 

@@ -90,6 +90,10 @@ enum TimelineTarget {
             isRead = true
             try check((try? TimelineMessage(parsing: message.bytes)) == message, "a message that changed")
         }
+        if let time = Timestamp.parse(httpDate: String(decoding: bytes, as: UTF8.self)) {
+            isRead = true
+            try check(Timestamp.parse(Timestamp.text(time)) == time, "a time that changed")
+        }
         return isRead
     }
 

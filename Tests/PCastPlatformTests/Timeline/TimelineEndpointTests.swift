@@ -1,6 +1,8 @@
+import Foundation
 import PCastCore
 import PCastDatabase
 import PCastEdgeAuth
+import PCastIO
 import PCastTimeline
 import PCastWeb
 import Synchronization
@@ -78,6 +80,39 @@ struct TimelineEndpointTests {
                 #expect(try await listener.reaches(2))
                 #expect(listener.revisions.map(\.number.value) == [1, 2])
             }
+        }
+    }
+
+    @Test(
+        "a producer whose clock is off receives the difference and is counted, and one without a time is not compared")
+    func clocks() async throws {
+        try await TestPlatform.run { platform async throws in
+            func post(_ game: String, ahead seconds: Int64) async throws -> String {
+                let now = MonotonicClock.wallTime() + .seconds(seconds)
+                let path = "/timeline/NHL/\(game)/events/a?sentAt=\(Timestamp.text(now))"
+                return try await platform.ask("POST", path, "{}").body
+            }
+            func difference(_ body: String) throws -> Double {
+                let rest = try #require(body.components(separatedBy: #""clockDifference":"#).dropFirst().first)
+                return try #require(Double(rest.prefix { "-.0123456789".contains($0) }))
+            }
+            #expect(try await !platform.ask("POST", Self.game + "/events/a", "{}").body.contains("clockDifference"))
+            #expect(try await platform.figure("pcast_timeline_producers_off") == 0)
+            // A request takes some time to arrive, so the differences are at most the stated ones.
+            let ahead = try difference(try await post("ahead", ahead: 3_600))
+            #expect(ahead > 200 && ahead <= 3_600_000)
+            #expect(try await platform.figure("pcast_timeline_producers_off") == 1)
+            #expect(try difference(try await post("behind", ahead: -3_600)) < -3_599_000)
+            #expect(try await platform.figure("pcast_timeline_producers_off") == 2)
+            // The field of HTTP counts if there is no other time.
+            let path = "/timeline/NHL/date/events/a"
+            let dated = try await platform.send(
+                "POST", path, ["Date": "Sun, 06 Nov 1994 08:49:37 GMT"], body: "{}")
+            #expect(try difference(dated.body) < -1_000)
+            #expect(try await platform.figure("pcast_timeline_producers_off") == 3)
+            let wrong = try await platform.send("POST", path, ["Date": "yesterday"], body: "{}")
+            #expect(wrong.status == 200 && !wrong.body.contains("clockDifference"))
+            #expect(try await platform.ask("POST", path + "?sentAt=soon", "{}").status == 400)
         }
     }
 

@@ -47,6 +47,29 @@ struct VariantChoiceTests {
         var changes: Int { zip(rungs, rungs.dropFirst()).count { $0 != $1 } }
     }
 
+    @Test("with content steering, variants of pathways with equal groups of their own are mirrors")
+    func pathwayGroups() throws {
+        func text(_ steering: String, _ names: [String]) -> String {
+            let groups = zip(["a", "b"], names).map {
+                "#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID=\"\($0)\",NAME=\"\($1)\",URI=\"\($0)/audio.m3u8\"\n"
+            }
+            let variants = ["a", "b"].map {
+                "#EXT-X-STREAM-INF:BANDWIDTH=1000,AUDIO=\"\($0)\",PATHWAY-ID=\"\($0)\"\n\($0)/video.m3u8\n"
+            }
+            return "#EXTM3U\n" + steering + groups.joined() + variants.joined()
+        }
+        func rungs(_ text: String) throws -> [[String]] {
+            VariantLadder(try MultivariantPlaylist(text)).rungs.map { $0.mirrors.map(\.uri) }
+        }
+        let steering = "#EXT-X-CONTENT-STEERING:SERVER-URI=\"steer.json\"\n"
+        #expect(try rungs(text(steering, ["Main", "Main"])) == [["a/video.m3u8", "b/video.m3u8"]])
+        #expect(try rungs(text(steering, ["Main", "Other"])).count == 2)
+        #expect(try rungs(text("", ["Main", "Main"])).count == 2)
+        // Two qualities of one pathway are no mirrors, although their groups have equal names.
+        let qualities = text(steering, ["Main", "Main"]).replacing("PATHWAY-ID=\"b\"", with: "PATHWAY-ID=\"a\"")
+        #expect(try rungs(qualities).count == 2)
+    }
+
     @Test("the ladder is ordered by bandwidth, with mirrors together and without audio-only variants")
     func ladder() throws {
         var mirror = VariantStream(uri: "https://b/2.m3u8", bandwidth: .kilobits(2_000), codecs: ["avc1"])

@@ -1,4 +1,3 @@
-import Foundation
 import PCastCore
 import PCastDatabase
 import PCastEdgeAuth
@@ -93,7 +92,7 @@ struct TimelineEndpointTests {
                 return try await platform.ask("POST", path, "{}").body
             }
             func difference(_ body: String) throws -> Double {
-                let rest = try #require(body.components(separatedBy: #""clockDifference":"#).dropFirst().first)
+                let rest = try #require(body.split(separator: #""clockDifference":"#).dropFirst().first)
                 return try #require(Double(rest.prefix { "-.0123456789".contains($0) }))
             }
             #expect(try await !platform.ask("POST", Self.game + "/events/a", "{}").body.contains("clockDifference"))

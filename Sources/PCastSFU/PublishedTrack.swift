@@ -34,7 +34,7 @@ struct PublishedTrack: ~Copyable {
     var snapshot: TrackSnapshot {
         TrackSnapshot(
             captureClock: captureClock, followsReports: followsReports, arrivalClock: arrivalClock, activity: activity,
-            dimensions: dimensions, bitrate: bitrate, keyFrame: keyFrame, parameterSets: keyFrames.parameterSets,
+            video: video, bitrate: bitrate, keyFrame: keyFrame, parameterSets: keyFrames.parameterSets,
             layerReader: layerReader, shares: shares)
     }
 
@@ -45,7 +45,7 @@ struct PublishedTrack: ~Copyable {
         arrivalClock = snapshot.arrivalClock
         keyFrames.begin(with: snapshot.parameterSets)
         activity = snapshot.activity
-        dimensions = snapshot.dimensions
+        video = snapshot.video
         bitrate = snapshot.bitrate
         keyFrame = snapshot.keyFrame
         layerReader = snapshot.layerReader
@@ -58,8 +58,10 @@ struct PublishedTrack: ~Copyable {
     var subscribers = 0
     /// The arrivals of its packets.
     private(set) var activity = TrackActivity()
+    /// The format of the video according to the last key frame; nil while it is unknown.
+    private(set) var video: VideoConfiguration?
     /// The dimensions of its frames according to the last key frame; nil while they are unknown.
-    private(set) var dimensions: Dimensions?
+    var dimensions: Dimensions? { video?.dimensions }
     /// The timestamp of the newest key frame, and the size of the payload that has arrived.
     private var keyFrame: (timestamp: UInt32, byteCount: Int)?
     /// The share of the bit rate that key frames use, which decides whether new viewers may have more of them.
@@ -165,7 +167,7 @@ struct PublishedTrack: ~Copyable {
         if keyFrame?.timestamp == packet.timestamp { keyFrame?.byteCount += payload.count }
         if let keyFrame = keyFrames.appended(packet.codec, to: &log) { found = keyFrame }
         guard let found, found.position >= log.start else { return .appended }
-        dimensions = found.dimensions ?? dimensions
+        video = found.video ?? video
         keyFrameShare.charge(replayAge, at: now)
         keyFrame = (log[found.position].timestamp, log.payloadSize(from: found.position))
         return .keyFrame(sequence: log[found.position].sequence)

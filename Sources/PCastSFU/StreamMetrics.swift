@@ -50,6 +50,8 @@ public struct StreamMetrics: Hashable, Sendable {
     public var viewers = 0
     /// The dimensions of the best video layer; nil before its first key frame.
     public var dimensions: Dimensions?
+    /// The format of the best video layer that the publisher sends; nil before its first key frame.
+    public var video: VideoConfiguration?
     /// The number of viewers with each data quality.
     public var viewerQualities: [DataQuality: Int] = [:]
     /// The number of viewers that receive each video layer, by its index in the publisher's order. Viewers without
@@ -115,7 +117,10 @@ extension Forwarder {
         figures.limit = stream.pointee.quality.sharedLimit.bitrate
         figures.quality = stream.pointee.quality.machine.quality
         figures.viewers = stream.pointee.countedViewers
-        if stream.pointee.layers.exist { figures.dimensions = stream.pointee.ladder.rungs.last?.dimensions }
+        if stream.pointee.layers.exist {
+            figures.dimensions = stream.pointee.ladder.rungs.last?.dimensions
+            figures.video = stream.pointee.bestVideo
+        }
         guard ofViewers else { return figures }
         for viewerIndex in stream.pointee.viewers {
             let viewer = viewers.address(viewerIndex)

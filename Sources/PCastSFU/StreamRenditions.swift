@@ -87,6 +87,15 @@ extension PublishedStream {
         ladder.insert(rung)
     }
 
+    /// The format of the best layer that the publisher sends, according to its last key frame; nil while it is unknown.
+    var bestVideo: VideoConfiguration? {
+        let sent = receiver.sentLayers
+        for rung in ladder.rungs.reversed() where sent.contains(rung.layer) {
+            if let video = layers[rung.layer].video { return video }
+        }
+        return nil
+    }
+
     /// The format of renditions that have another codec than the publisher's layer; nil if there are none.
     var otherFormat: SourceFormat? {
         guard receiver.renditionCount > 0, let format = layers[Rendition.transcodedLayer].sourceFormat,

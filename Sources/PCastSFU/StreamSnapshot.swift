@@ -65,8 +65,8 @@ struct TrackSnapshot {
     var followsReports = false
     var arrivalClock = ArrivalClock()
     var activity = TrackActivity()
-    /// The dimensions of its frames according to the last key frame; nil while they are unknown.
-    var dimensions: Dimensions?
+    /// The format of the video according to the last key frame; nil while it is unknown.
+    var video: VideoConfiguration?
     /// The bit rate on the wire. For a paused track it is the last bit rate; nil while it is unknown.
     var bitrate: Bitrate?
     /// The timestamp of the newest key frame, and the size of the payload that has arrived.

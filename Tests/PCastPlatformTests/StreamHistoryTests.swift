@@ -52,12 +52,15 @@ import Testing
         var given = figures(bitrate: 1 << 40, viewers: 70_000)
         given.roundTrip = .milliseconds(1_234)
         given.quality = DataQuality(status: .audioOnly, reason: .uploadLimited)
-        given.dimensions = Dimensions(width: 1_280, height: 720)
+        let size = Dimensions(width: 1_280, height: 720)
+        given.dimensions = size
+        given.video = VideoConfiguration(.vp9(profile: 2), bitDepth: 10, dimensions: size)
         history.add(given, at: time(1))
         let sample = try #require(history.last)
         #expect(sample.bitrate?.bitsPerSecond == Int64(UInt32.max - 1))
         #expect(sample.viewers == 70_000 && sample.roundTrip == .milliseconds(1_234))
         #expect(sample.quality == given.quality && history.dimensions == given.dimensions)
+        #expect(history.video == given.video)
     }
 
     @Test("loss is that of the last second only") func loss() throws {

@@ -151,7 +151,7 @@ import Testing
             #expect(result.bytes.count <= unit.count + 8 * 100)
             for payload in mutated {
                 _ = KeyFrameDetector.inspect(codec: .h264, payload: payload.span)
-                _ = KeyFrameDetector.dimensions(codec: .h264, payload: payload.span)
+                _ = KeyFrameDetector.video(codec: .h264, payload: payload.span)
             }
         }
     }

@@ -91,9 +91,18 @@ import Testing
     func sequenceSets() throws {
         let set = try #require(Self.sequenceSet(Fixtures.sequenceSet))
         #expect(set.dimensions == Fixtures.size)
-        #expect(set.profile == 1 && set.tier == 0 && set.level == 60)
+        #expect(set.general.profile == 1 && !set.general.isHighTier && set.general.level == 60 && set.bitDepth == 8)
         #expect(set.id == 0 && set.videoID == 0)
         for length in 0..<22 { #expect(Self.sequenceSet(Array(Fixtures.sequenceSet.prefix(length))) == nil) }
+        // The set of x265 for Main 10, and the same in the layer 1, which single-layer decoders ignore.
+        let deep: [UInt8] = [
+            0x42, 1, 1, 2, 0x20, 0, 0, 3, 0, 0x90, 0, 0, 3, 0, 0, 3, 0, 0x3C, 0xA0, 0x1A, 0x20, 0x79, 0x36, 0x59, 0x59,
+            0xA4, 0x93, 0x2B, 0xC0, 0x5A, 2, 0, 0, 3, 0, 2, 0, 0, 3, 0, 0x3C, 0x10,
+        ]
+        let video = try #require(Self.sequenceSet(deep)).video
+        #expect(video.codecString == "hvc1.2.4.L60.90" && video.profile == "Main 10" && video.bitDepth == 10)
+        #expect(Self.sequenceSet([0x42, 0x09] + deep.dropFirst(2)) == nil)
+        #expect(Self.sequenceSet([0x43, 0x01] + deep.dropFirst(2)) == nil)
     }
 
     @Test("random access points begin key frames, with their first slice")
@@ -142,7 +151,7 @@ import Testing
                 }
                 _ = payload.withByteView { log.append(entry, payload: $0) }
                 sequence += 1
-                if let keyFrame = finder.appended(.h265, to: &log) { result = (true, keyFrame.dimensions) }
+                if let keyFrame = finder.appended(.h265, to: &log) { result = (true, keyFrame.video?.dimensions) }
             }
             now += .milliseconds(33)
             return result

@@ -56,18 +56,19 @@ import Testing
         let set = H264Fixtures.sequenceParameterSet
         let aggregate = [0x78, 0, UInt8(set.count)] + set + [0, 2, 0x68, 0xCE]
         let size = Dimensions(width: 1280, height: 720)
-        #expect(KeyFrameDetector.dimensions(codec: .h264, payload: set.span) == size)
-        #expect(KeyFrameDetector.dimensions(codec: .h264, payload: aggregate.span) == size)
-        #expect(KeyFrameDetector.dimensions(codec: .h264, payload: [0x65, 0x88].span) == nil)
+        #expect(KeyFrameDetector.video(codec: .h264, payload: set.span)?.dimensions == size)
+        #expect(KeyFrameDetector.video(codec: .h264, payload: set.span)?.codecString == "avc1.42c01f")
+        #expect(KeyFrameDetector.video(codec: .h264, payload: aggregate.span)?.dimensions == size)
+        #expect(KeyFrameDetector.video(codec: .h264, payload: [0x65, 0x88].span) == nil)
     }
 
     @Test("the dimensions of VP8 are read from the key frame")
     func dimensionsOfVP8() {
         let payload: [UInt8] = [0x10, 0x10, 0, 0, 0x9D, 0x01, 0x2A, 0x80, 0x42, 0xE0, 0x81]
-        #expect(
-            KeyFrameDetector.dimensions(codec: .vp8, payload: payload.span) == Dimensions(width: 640, height: 480))
+        let video = KeyFrameDetector.video(codec: .vp8, payload: payload.span)
+        #expect(video?.dimensions == Dimensions(width: 640, height: 480) && video?.codecString == "vp8")
         for length in 0..<payload.count {
-            #expect(KeyFrameDetector.dimensions(codec: .vp8, payload: Array(payload.prefix(length)).span) == nil)
+            #expect(KeyFrameDetector.video(codec: .vp8, payload: Array(payload.prefix(length)).span) == nil)
         }
     }
 }

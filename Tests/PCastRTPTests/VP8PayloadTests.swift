@@ -126,7 +126,7 @@ import Testing
             }
             guard let descriptor = VP8PayloadDescriptor.parse(payload.span) else { continue }
             #expect(descriptor.size <= payload.count)
-            _ = KeyFrameDetector.dimensions(codec: .vp8, payload: payload.span)
+            _ = KeyFrameDetector.video(codec: .vp8, payload: payload.span)
             let again = rewritten(payload, pictureID: nil)
             #expect(VP8PayloadDescriptor.parse(again.span)?.pictureID == descriptor.pictureID)
         }

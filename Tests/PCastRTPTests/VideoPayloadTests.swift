@@ -11,7 +11,7 @@ import Testing
     private static func inspect(_ codec: Codec, _ payload: [UInt8]) -> (isKeyFrame: Bool, dimensions: Dimensions?) {
         (
             KeyFrameDetector.startsKeyFrame(codec: codec, payload: payload.span),
-            KeyFrameDetector.dimensions(codec: codec, payload: payload.span)
+            KeyFrameDetector.video(codec: codec, payload: payload.span)?.dimensions
         )
     }
 
@@ -77,6 +77,9 @@ import Testing
         #expect(Self.frameHeader(Fixtures.vpxDeepKeyFrame)?.profile == 2)
         #expect(Self.frameHeader(Fixtures.vpxDeepKeyFrame)?.bitDepth == 10)
         for length in 0..<9 { #expect(Self.frameHeader(Array(Fixtures.vpxKeyFrame.prefix(length))) == nil) }
+        // RGB, which profile 0 does not have, and a profile beyond 3.
+        #expect(Self.frameHeader([0x82, 0x49, 0x83, 0x42, 0xE0] + Fixtures.vpxKeyFrame.dropFirst(5)) == nil)
+        #expect(Self.frameHeader([0xB8, 0x49, 0x83, 0x42] + Fixtures.vpxKeyFrame.dropFirst(4)) == nil)
     }
 
     @Test("the frames of spatial layers become a superframe with an index")
@@ -150,9 +153,15 @@ import Testing
         for (unit, level) in examples {
             let header = try #require(Self.sequenceHeader(Array(unit[4...])))
             #expect(header.profile == 0 && header.level == level && header.tier == 0)
-            #expect(header.dimensions == Fixtures.size)
+            #expect(header.dimensions == Fixtures.size && header.bitDepth == 8)
         }
-        for length in 0..<7 { #expect(Self.sequenceHeader(Array(Fixtures.aomKeyFrame[4..<4 + length])) == nil) }
+        // libaom with 10 bits, and with 4:4:4, which is the profile High.
+        let deep: [UInt8] = [0, 0, 0, 3, 0xB6, 0x7F, 0x73, 0x6B, 0xE5, 0x01]
+        #expect(Self.sequenceHeader(deep)?.video.codecString == "av01.0.00M.10")
+        let high: [UInt8] = [0x20, 0, 0, 3, 0xB6, 0x7F, 0x73, 0x6B, 0xE4, 0x08]
+        #expect(Self.sequenceHeader(high)?.video.codecString == "av01.1.00M.08")
+        #expect(Self.sequenceHeader(high)?.video.profile == "High")
+        for length in 0..<9 { #expect(Self.sequenceHeader(Array(Fixtures.aomKeyFrame[4..<4 + length])) == nil) }
     }
 
     @Test("elements with a count, with sizes of their own, and units that are of no use are read")

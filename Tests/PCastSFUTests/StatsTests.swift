@@ -82,6 +82,26 @@ struct StatsTests {
         #expect(video.framesDecoded == nil && video.frameWidth == nil)
     }
 
+    @Test(
+        "the statistics of a stream contain the format of its video, which its key frames state",
+        arguments: [
+            (.vp8, "vp8", 640), (.vp9, "vp09.00.10.08", 208), (.av1, "av01.0.00M.08", 208),
+            (.h265, "hvc1.1.6.L60.90", 208),
+        ] as [(Codec, String, Int)])
+    func formats(codec: Codec, text: String, width: Int) throws {
+        let publisher = try network.publish(codec)
+        #expect(network.run { publisher.isConnected })
+        let viewer = try network.view()
+        #expect(network.run { viewer.isConnected })
+        #expect(network.sfu.figures.first?.video == nil)
+        var broadcast = Broadcast(codec)
+        broadcast.send(60, from: publisher, by: network)
+        let figures = try #require(network.sfu.figures.first)
+        let video = try #require(figures.video)
+        #expect(video.codec == codec && video.codecString == text && video.dimensions.width == width)
+        #expect(figures.dimensions == video.dimensions)
+    }
+
     @Test("as JSON, statistics are objects by ID with W3C's members, without values that were not measured")
     func json() throws {
         let (_, viewer, _) = try playing()

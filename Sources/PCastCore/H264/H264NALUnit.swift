@@ -63,19 +63,22 @@ package struct H264ProfileIDC: Hashable, Sendable, CustomStringConvertible {
     /// Whether WebRTC receivers decode it: 4:2:0 with 8 bits, without data partitioning.
     package var isWidelyDecodable: Bool { [66, 77, 100].contains(number) }
 
-    /// The name of the profile, such as `constrained baseline`.
-    package var description: String {
+    /// The name of the profile, such as `Constrained Baseline`.
+    package var name: String {
         switch number {
-        case 66: constraints & 0x40 != 0 ? "constrained baseline" : "baseline"
-        case 77: "main"
-        case 88: "extended"
-        case 100: constraints & 0x0C == 0x0C ? "constrained high" : "high"
-        case 110: "high 10"
-        case 122: "high 4:2:2"
-        case 244: "high 4:4:4 predictive"
-        default: "profile \(number)"
+        case 66: constraints & 0x40 != 0 ? "Constrained Baseline" : "Baseline"
+        case 77: "Main"
+        case 88: "Extended"
+        case 100: constraints & 0x0C == 0x0C ? "Constrained High" : "High"
+        case 110: "High 10"
+        case 122: "High 4:2:2"
+        case 244: "High 4:4:4 Predictive"
+        default: "Profile \(number)"
         }
     }
+
+    /// The name of the profile in a sentence, such as `constrained baseline`.
+    package var description: String { name.lowercased() }
 }
 
 /// Iterates over the NAL units of a byte stream without copying (ITU-T H.264, annex B).

@@ -15,8 +15,8 @@ package struct H264ParameterSets: Sendable {
         var bytes: [UInt8]
         /// The position in the stream at which it was last sent.
         var order: Int64
-        /// The size of the video from a sequence parameter set; nil for a picture parameter set.
-        var dimensions: Dimensions?
+        /// The format of the video from a sequence parameter set; nil for a picture parameter set.
+        var video: VideoConfiguration?
     }
 
     /// The maximum number of sets.
@@ -46,12 +46,12 @@ package struct H264ParameterSets: Sendable {
         return entries.contains { $0.isSequence && $0.id == picture.sequenceID }
     }
 
-    /// Returns the size of the video that a picture parameter set refers to; that of the latest sequence parameter set
+    /// Returns the format of the video that a picture parameter set refers to; that of the latest sequence parameter set
     /// if the ID is nil or unknown.
-    package func dimensions(_ pictureID: UInt32?) -> Dimensions? {
+    package func video(_ pictureID: UInt32?) -> VideoConfiguration? {
         let picture = pictureID.flatMap { id in entries.first { !$0.isSequence && $0.id == id } }
-        guard let picture else { return entries.filter(\.isSequence).max { $0.order < $1.order }?.dimensions }
-        return entries.first { $0.isSequence && $0.id == picture.sequenceID }?.dimensions
+        guard let picture else { return entries.filter(\.isSequence).max { $0.order < $1.order }?.video }
+        return entries.first { $0.isSequence && $0.id == picture.sequenceID }?.video
     }
 
     /// Stores a parameter set, which replaces the one with the same ID. Other units are ignored.
@@ -68,13 +68,13 @@ package struct H264ParameterSets: Sendable {
             totalSize += unit.count - entries[index].bytes.count
             entries[index].bytes = Array(unit)
             entries[index].sequenceID = set.sequenceID
-            entries[index].dimensions = H264SequenceParameterSet(unit)?.dimensions
+            entries[index].video = H264SequenceParameterSet(unit).map { VideoConfiguration($0) }
         } else {
             totalSize += unit.count
             entries.append(
                 Entry(
                     isSequence: set.isSequence, id: set.id, sequenceID: set.sequenceID, bytes: Array(unit),
-                    order: order, dimensions: H264SequenceParameterSet(unit)?.dimensions))
+                    order: order, video: H264SequenceParameterSet(unit).map { VideoConfiguration($0) }))
         }
         while entries.count > Self.maximumCount || totalSize > Self.maximumTotalSize { removeOldest() }
     }

@@ -80,12 +80,7 @@ package struct H264Format: Hashable, Sendable {
     }
 
     /// The profile, constraints and level in hexadecimal (RFC 6381, section 3.3).
-    package var codecString: String {
-        "avc1."
-            + [sequence.profile.number, sequence.profile.constraints, sequence.level].map { byte in
-                (byte < 16 ? "0" : "") + String(byte, radix: 16)
-            }.joined()
-    }
+    package var codecString: String { VideoConfiguration.codecString(sequence.profile, level: sequence.level) }
 }
 
 /// The configuration of an AAC-LC track.

@@ -43,6 +43,8 @@ struct StreamHistory: Sendable {
 
     /// The current size of the frames; nil if unknown.
     private(set) var dimensions: Dimensions?
+    /// The current format of the publisher's video; nil if unknown.
+    private(set) var video: VideoConfiguration?
 
     /// Adds a sample. A second one within the same second is ignored.
     mutating func add(_ metrics: StreamMetrics, at time: WallTime) {
@@ -51,6 +53,7 @@ struct StreamHistory: Sendable {
         if let last = newest, second < last.second { (samples, next) = ([], 0) }
         guard newest.map({ second > $0.second }) ?? true else { return }
         dimensions = metrics.dimensions
+        video = metrics.video
         append(
             Packed(
                 second: second,

@@ -107,6 +107,7 @@ export class StreamCard {
     parts.watching.title = `${count(stream.viewers, "viewer")}; ${stream.mostViewers} at the maximum`;
     setText(parts.publisher, this.#publisher(stream));
     setText(parts.facts, this.#facts(stream));
+    parts.facts.title = stream.video ? `${stream.video.codecString}, ${stream.video.bitDepth} bits` : "";
     setText(parts.warnings, (stream.warnings ?? []).map(({ message }) => message).join(" "));
     parts.warnings.hidden = !stream.warnings?.length;
     // Missed samples are read from the platform.
@@ -130,7 +131,10 @@ export class StreamCard {
   #facts(stream) {
     const facts = [
       stream.width ? `${stream.width} × ${stream.height}` : null,
-      (stream.codecs ?? []).map((codec) => ({ H264: "H.264", opus: "Opus" })[codec] ?? codec).join(" + "),
+      (stream.codecs ?? []).map((codec) => {
+        const name = { H264: "H.264", H265: "H.265", opus: "Opus" }[codec] ?? codec;
+        return codec === "opus" ? name : [name, stream.video?.profile, stream.video?.level].filter(Boolean).join(" ");
+      }).join(" + "),
       stream.roundTrip === undefined ? null : `${stream.roundTrip} ms round trip`,
     ];
     return facts.filter(Boolean).join(" · ");

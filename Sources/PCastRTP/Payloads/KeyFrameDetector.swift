@@ -44,34 +44,36 @@ package enum KeyFrameDetector {
         }
     }
 
-    /// Returns the size of the video from the payload that begins a key frame; nil if the payload does not contain it.
-    package static func dimensions(codec: Codec, payload: Span<UInt8>) -> Dimensions? {
+    /// Returns the format of the video from the payload that begins a key frame; nil if the payload does not contain it.
+    package static func video(codec: Codec, payload: Span<UInt8>) -> VideoConfiguration? {
         guard !payload.isEmpty else { return nil }
         switch codec {
         case .opus: return nil
         case .vp8:
             guard let descriptor = VP8PayloadDescriptor.parse(payload), descriptor.startsKeyFrame else { return nil }
-            return VP8FrameHeader(keyFrame: payload.extracting(descriptor.size..<payload.count))?.dimensions
+            return VP8FrameHeader(keyFrame: payload.extracting(descriptor.size..<payload.count))?.video
         case .vp9:
             guard let descriptor = VP9PayloadDescriptor.parse(payload), let frame = descriptor.keyFrame(in: payload)
             else { return nil }
             // A stream with several spatial layers has the size of the highest one.
-            return descriptor.structure?.dimensions ?? frame.dimensions
+            return frame.video(size: descriptor.structure?.dimensions)
         case .av1:
             let finding = AV1PayloadReader.inspect(payload)
-            return finding.isKeyFrame ? finding.header?.dimensions : nil
+            return finding.isKeyFrame ? finding.header?.video : nil
         case .h265:
             var reader = H265PayloadReader()
             while let unit = reader.next(in: payload) {
                 guard unit.isWhole else { return nil }
-                if let set = H265SequenceParameterSet(payload.extracting(unit.range)) { return set.dimensions }
+                if let set = H265SequenceParameterSet(payload.extracting(unit.range)) { return set.video }
             }
             return nil
         case .h264:
             var reader = H264PayloadReader()
             while let unit = reader.next(in: payload) {
                 guard unit.isWhole else { return nil }
-                if let set = H264SequenceParameterSet(payload.extracting(unit.range)) { return set.dimensions }
+                if let set = H264SequenceParameterSet(payload.extracting(unit.range)) {
+                    return VideoConfiguration(set)
+                }
             }
             return nil
         }

@@ -13,8 +13,8 @@ package struct KeyFrameFinder: Sendable {
     package struct KeyFrame: Hashable, Sendable {
         /// The position of its first packet in the log.
         package let position: Int64
-        /// The size of the video; nil if the key frame does not contain it.
-        package let dimensions: Dimensions?
+        /// The format of the video; nil if the key frame does not contain it.
+        package let video: VideoConfiguration?
     }
 
     /// The newest frame with a slice of a random access point.
@@ -117,12 +117,12 @@ package struct KeyFrameFinder: Sendable {
     private func appendedWhole(_ codec: Codec, _ payload: ByteView, to log: inout PacketLog) -> KeyFrame? {
         let bytes = payload.span
         guard KeyFrameDetector.startsKeyFrame(codec: codec, payload: bytes) else { return nil }
-        return note(at: log.end - 1, KeyFrameDetector.dimensions(codec: codec, payload: bytes), in: &log)
+        return note(at: log.end - 1, KeyFrameDetector.video(codec: codec, payload: bytes), in: &log)
     }
 
     /// Marks a key frame in the log, and returns it; nil if its packets arrived after those of a newer key frame.
     private func note(
-        at position: Int64, _ dimensions: Dimensions?, sets: Range<Int64> = 0..<0, in log: inout PacketLog
+        at position: Int64, _ video: VideoConfiguration?, sets: Range<Int64> = 0..<0, in log: inout PacketLog
     ) -> KeyFrame? {
         let entry = log[position]
         if let newest = log.newestKeyFrame, log[newest].sequence > entry.sequence,
@@ -131,7 +131,7 @@ package struct KeyFrameFinder: Sendable {
             return nil
         }
         log.noteKeyFrame(at: position, sets: sets)
-        return KeyFrame(position: position, dimensions: dimensions)
+        return KeyFrame(position: position, video: video)
     }
 
     // MARK: H.264 and H.265
@@ -236,7 +236,7 @@ package struct KeyFrameFinder: Sendable {
         let isKnownFirst = log.position(ofSequence: frame.first - 1) != nil || head.beginsFrame
         guard isKnownFirst || now - frame.since >= Self.longestWait else { return nil }
         if head.hasSets {
-            return note(at: position, parameterSets.dimensions(head.pictureSetID, isH265: isH265), in: &log)
+            return note(at: position, parameterSets.video(head.pictureSetID, isH265: isH265), in: &log)
         }
         guard parameterSets.suffice(for: head.pictureSetID, isH265: isH265) else { return nil }
         return insertParameterSets(before: position, head, now, isH265: isH265, in: &log)
@@ -333,6 +333,6 @@ package struct KeyFrameFinder: Sendable {
         let begin = head.isDelimited ? sequence + 1 : sequence
         guard let position = log.position(ofSequence: begin) else { return nil }
         return note(
-            at: position, parameterSets.dimensions(head.pictureSetID, isH265: isH265), sets: first..<log.end, in: &log)
+            at: position, parameterSets.video(head.pictureSetID, isH265: isH265), sets: first..<log.end, in: &log)
     }
 }

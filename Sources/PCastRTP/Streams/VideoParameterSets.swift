@@ -27,9 +27,9 @@ package struct VideoParameterSets: Sendable {
         return contains(pictureID, isH265: isH265)
     }
 
-    /// Returns the size of the video that a picture parameter set refers to.
-    func dimensions(_ pictureID: UInt32?, isH265: Bool) -> Dimensions? {
-        isH265 ? h265.dimensions(pictureID) : h264.dimensions(pictureID)
+    /// Returns the format of the video that a picture parameter set refers to.
+    func video(_ pictureID: UInt32?, isH265: Bool) -> VideoConfiguration? {
+        isH265 ? h265.video(pictureID) : h264.video(pictureID)
     }
 
     /// Returns RTP payloads that contain all sets.

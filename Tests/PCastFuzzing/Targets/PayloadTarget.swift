@@ -37,7 +37,11 @@ enum PayloadTarget {
         let finding = KeyFrameDetector.inspect(codec: codec, payload: payload.span)
         let starts = KeyFrameDetector.startsKeyFrame(codec: codec, payload: payload.span)
         try check(!starts || finding.isKeyFrame, "a beginning without a key frame")
-        if let dimensions = KeyFrameDetector.dimensions(codec: codec, payload: payload.span) {
+        if let video = KeyFrameDetector.video(codec: codec, payload: payload.span) {
+            let dimensions = video.dimensions
+            try check(video.codec == codec && (8...16).contains(video.bitDepth), "\(video.bitDepth) bits")
+            try check(video.codecString.utf8.count <= 64, "a codec string of \(video.codecString)")
+            try check(!video.profile.isEmpty && video.level != "" && video.tier != "", "an empty text")
             try check(codec == .vp8 || finding != .none, "dimensions of what has nothing to do with a key frame")
             try check(
                 (0...16_384).contains(dimensions.width) && (0...16_384).contains(dimensions.height),

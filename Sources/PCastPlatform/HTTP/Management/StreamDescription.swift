@@ -24,6 +24,23 @@ struct StreamDescription: Encodable {
         }
     }
 
+    /// The format of a video.
+    struct Video: Encodable {
+        /// The codec string (RFC 6381).
+        let codecString: String
+        let profile: String
+        /// The level and the tier; nil if the bitstream states none.
+        let level: String?
+        let tier: String?
+        /// The number of bits of a sample.
+        let bitDepth: Int
+
+        init(_ video: VideoConfiguration) {
+            (codecString, profile, level, tier) = (video.codecString, video.profile, video.level, video.tier)
+            bitDepth = video.bitDepth
+        }
+    }
+
     struct Publisher: Encodable {
         /// The protocol: `pcast` for a session of the signaling protocol, `whip`, `rtmp` or `srt`.
         let `protocol`: String
@@ -56,6 +73,8 @@ struct StreamDescription: Encodable {
     /// The width of the best layer in pixels.
     var width: Int?
     var height: Int?
+    /// The format of the best layer of the publisher, which its key frames state; nil before the first one.
+    var video: Video?
     /// The bit rate that arrives from the publisher, in bits per second including headers.
     var bitrate: Int64?
     /// The round-trip time to the publisher in milliseconds.
@@ -74,6 +93,7 @@ struct StreamDescription: Encodable {
         warnings = live.warnings(quality ?? last?.quality).map { Warning($0) }
         width = history?.dimensions?.width
         height = history?.dimensions?.height
+        video = history?.video.map { Video($0) }
         bitrate = last?.bitrate?.bitsPerSecond
         roundTrip = last?.roundTrip.map { Int64($0.milliseconds) }
         loss = last?.loss

@@ -69,6 +69,8 @@ package struct AV1SequenceHeader: Hashable, Sendable {
     package let level: UInt8
     /// The tier: 0 for main, 1 for high.
     package let tier: UInt8
+    /// The bits of a sample: 8, 10 or 12.
+    package let bitDepth: UInt8
     /// The maximum size of the video.
     package let dimensions: Dimensions
     /// Whether the stream contains still pictures only, whose frames have no type.
@@ -92,6 +94,9 @@ package struct AV1SequenceHeader: Hashable, Sendable {
         let heightBits = Int(reader.bits(4, bytes)) + 1
         let width = Int(reader.bits(widthBits, bytes)) + 1
         let height = Int(reader.bits(heightBits, bytes)) + 1
+        Self.skipTools(isReduced: isReduced, &reader, bytes)
+        let hasMoreBits = reader.flag(bytes)
+        bitDepth = !hasMoreBits ? 8 : profile == 2 && reader.flag(bytes) ? 12 : 10
         guard !reader.isExhausted, profile <= 2, width <= Self.maximumSide, height <= Self.maximumSide else {
             return nil
         }
@@ -130,6 +135,31 @@ package struct AV1SequenceHeader: Hashable, Sendable {
             if hasInitialDelay, reader.flag(bytes) { _ = reader.bits(4, bytes) }
         }
         return reader.isExhausted ? nil : first
+    }
+
+    /// The format of the video.
+    package var video: VideoConfiguration {
+        VideoConfiguration(
+            .av1(profile: profile, level: level, tier: tier), bitDepth: Int(bitDepth), dimensions: dimensions)
+    }
+
+    /// Skips the fields between the size and the color: frame numbers and coding tools.
+    private static func skipTools(isReduced: Bool, _ reader: inout BitReader, _ bytes: Span<UInt8>) {
+        if !isReduced, reader.flag(bytes) { _ = reader.bits(7, bytes) }
+        // Superblock size and intra prediction.
+        _ = reader.bits(3, bytes)
+        if !isReduced {
+            // Compound prediction, warped motion and dual filters.
+            _ = reader.bits(4, bytes)
+            let hasOrderHint = reader.flag(bytes)
+            if hasOrderHint { _ = reader.bits(2, bytes) }
+            let choosesScreenContent = reader.flag(bytes)
+            let hasScreenContent = choosesScreenContent || reader.flag(bytes)
+            if hasScreenContent, !reader.flag(bytes) { _ = reader.bit(bytes) }
+            if hasOrderHint { _ = reader.bits(3, bytes) }
+        }
+        // Super-resolution, directional enhancement and restoration.
+        _ = reader.bits(3, bytes)
     }
 
     /// Skips a number in the format uvlc.

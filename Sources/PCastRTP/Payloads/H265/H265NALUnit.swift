@@ -30,6 +30,10 @@ enum H265NALUnit {
     @inline(__always)
     static func type(_ header: UInt8) -> UInt8 { header >> 1 & 0x3F }
 
+    /// Returns whether a unit of at least two bytes belongs to the base layer (`nuh_layer_id` is 0), the only one that
+    /// decoders of single-layer profiles decode.
+    static func isBaseLayer(_ unit: Span<UInt8>) -> Bool { unit[0] & 1 == 0 && unit[1] & 0xF8 == 0 }
+
     /// Returns the first byte of a unit's header with another type.
     static func header(_ header: UInt8, type: UInt8) -> UInt8 { header & 0x81 | type << 1 }
 
@@ -127,12 +131,10 @@ package struct H265SequenceParameterSet: Hashable, Sendable {
     /// The maximum width and height; a larger size is invalid.
     static let maximumSide = 16_384
 
-    /// The profile (`general_profile_idc`): 1 for Main, 2 for Main 10.
-    package let profile: UInt8
-    /// The tier: 0 for Main, 1 for High.
-    package let tier: UInt8
-    /// The level multiplied by 30, such as 93 for 3.1.
-    package let level: UInt8
+    /// Profile, tier and level.
+    package let general: H265ProfileTierLevel
+    /// The bits of a luma sample, 8 to 16.
+    package let bitDepth: Int
     /// The size of the video after cropping.
     package let dimensions: Dimensions
     /// The ID of the parameter set, 0 to 15.
@@ -144,18 +146,20 @@ package struct H265SequenceParameterSet: Hashable, Sendable {
     /// invalid.
     package init?(_ unit: Span<UInt8>) {
         guard unit.count > H265NALUnit.headerSize,
-            H265NALUnit.type(unit[0]) == H265NALUnit.sequenceParameterSet
+            H265NALUnit.type(unit[0]) == H265NALUnit.sequenceParameterSet, H265NALUnit.isBaseLayer(unit)
         else { return nil }
         var reader = H264BitReader(offset: H265NALUnit.headerSize)
         videoID = reader.bits(4, unit)
         let subLayers = Int(reader.bits(3, unit))
         _ = reader.bit(unit)
-        _ = reader.bits(2, unit)
-        tier = UInt8(reader.bit(unit))
-        profile = UInt8(reader.bits(5, unit))
-        // The compatibility flags, the constraint flags and reserved bits.
-        Self.skip(32 + 48, &reader, unit)
-        level = UInt8(reader.bits(8, unit))
+        let space = UInt8(reader.bits(2, unit))
+        let isHighTier = reader.bit(unit) == 1
+        let profile = UInt8(reader.bits(5, unit))
+        let compatibility = reader.bits(32, unit)
+        let constraints = UInt64(reader.bits(32, unit)) << 16 | UInt64(reader.bits(16, unit))
+        general = H265ProfileTierLevel(
+            space: space, isHighTier: isHighTier, profile: profile, compatibility: compatibility,
+            constraints: constraints, level: UInt8(reader.bits(8, unit)))
         Self.skipSubLayers(subLayers, &reader, unit)
         id = reader.unsignedExponentialGolomb(unit)
         let chroma = reader.unsignedExponentialGolomb(unit)
@@ -173,8 +177,17 @@ package struct H265SequenceParameterSet: Hashable, Sendable {
             width -= (left + right) * unitX
             height -= (top + bottom) * unitY
         }
-        guard !reader.isExhausted, id < 16, chroma <= 3, width > 0, height > 0 else { return nil }
+        let depth = reader.unsignedExponentialGolomb(unit)
+        guard !reader.isExhausted, id < 16, chroma <= 3, subLayers < 7, depth <= 8, width > 0, height > 0 else {
+            return nil
+        }
+        bitDepth = 8 + Int(depth)
         dimensions = Dimensions(width: width, height: height)
+    }
+
+    /// The format of the video.
+    package var video: VideoConfiguration {
+        VideoConfiguration(.h265(general), bitDepth: bitDepth, dimensions: dimensions)
     }
 
     /// Skips a number of bits.
@@ -208,8 +221,8 @@ package struct H265ParameterSets: Sendable {
         var bytes: [UInt8]
         /// The position in the stream at which it was last sent.
         var order: Int64
-        /// The size of the video from a sequence parameter set.
-        var dimensions: Dimensions?
+        /// The format of the video from a sequence parameter set.
+        var video: VideoConfiguration?
     }
 
     /// The maximum number of sets.
@@ -241,13 +254,13 @@ package struct H265ParameterSets: Sendable {
         return entry(H265NALUnit.videoParameterSet, sequence.parentID) != nil
     }
 
-    /// Returns the size of the video that a picture parameter set refers to; that of the latest sequence parameter set
+    /// Returns the format of the video that a picture parameter set refers to; that of the latest sequence parameter set
     /// if the ID is nil or unknown.
-    package func dimensions(_ pictureID: UInt32?) -> Dimensions? {
+    package func video(_ pictureID: UInt32?) -> VideoConfiguration? {
         if let picture = pictureID.flatMap({ entry(H265NALUnit.pictureParameterSet, $0) }) {
-            return entry(H265NALUnit.sequenceParameterSet, picture.parentID)?.dimensions
+            return entry(H265NALUnit.sequenceParameterSet, picture.parentID)?.video
         }
-        return entries.filter { $0.type == H265NALUnit.sequenceParameterSet }.max { $0.order < $1.order }?.dimensions
+        return entries.filter { $0.type == H265NALUnit.sequenceParameterSet }.max { $0.order < $1.order }?.video
     }
 
     /// Stores a parameter set, which replaces the one with the same ID. Other units are ignored.
@@ -267,13 +280,13 @@ package struct H265ParameterSets: Sendable {
             totalSize += unit.count - entries[index].bytes.count
             entries[index].bytes = Array(unit)
             entries[index].parentID = set.parentID
-            entries[index].dimensions = H265SequenceParameterSet(unit)?.dimensions
+            entries[index].video = H265SequenceParameterSet(unit)?.video
         } else {
             totalSize += unit.count
             entries.append(
                 Entry(
                     type: set.type, id: set.id, parentID: set.parentID, bytes: Array(unit), order: order,
-                    dimensions: H265SequenceParameterSet(unit)?.dimensions))
+                    video: H265SequenceParameterSet(unit)?.video))
         }
         while entries.count > Self.maximumCount || totalSize > Self.maximumTotalSize { removeOldest() }
     }
@@ -331,9 +344,10 @@ struct H265ParameterSetID {
     /// The ID of the set that it refers to; its own for a video parameter set.
     let parentID: UInt32
 
-    /// Parses a NAL unit. Returns nil if it is not a parameter set, is truncated or contains an invalid ID.
+    /// Parses a NAL unit. Returns nil if it is not a parameter set of the base layer, is truncated or contains an invalid
+    /// ID. Frames of the base layer refer to no set of another layer.
     init?(_ unit: Span<UInt8>) {
-        guard unit.count > H265NALUnit.headerSize else { return nil }
+        guard unit.count > H265NALUnit.headerSize, H265NALUnit.isBaseLayer(unit) else { return nil }
         type = H265NALUnit.type(unit[0])
         var reader = H264BitReader(offset: H265NALUnit.headerSize)
         switch type {

@@ -52,8 +52,13 @@ package struct VP8Packetizer {
 
 /// The header of a VP8 key frame (RFC 6386, section 9.1).
 package struct VP8FrameHeader: Hashable, Sendable {
+    /// The version of the bitstream, 0 to 3 for those that are defined.
+    package let version: UInt8
     /// The size of the video.
     package let dimensions: Dimensions
+
+    /// The format of the video.
+    package var video: VideoConfiguration { VideoConfiguration(.vp8(version: version), dimensions: dimensions) }
 
     /// Parses a VP8 frame without payload descriptor. Returns nil if it does not begin a key frame or has no size.
     package init?(keyFrame frame: Span<UInt8>) {
@@ -64,6 +69,7 @@ package struct VP8FrameHeader: Hashable, Sendable {
         let width = Int(frame[6]) | Int(frame[7] & 0x3F) << 8
         let height = Int(frame[8]) | Int(frame[9] & 0x3F) << 8
         guard width > 0, height > 0 else { return nil }
+        version = frame[0] >> 1 & 7
         dimensions = Dimensions(width: width, height: height)
     }
 }

@@ -223,6 +223,8 @@ package struct VP9FrameHeader: Hashable, Sendable {
         guard reader.bits(24, frame) == 0x49_83_42 else { return nil }
         bitDepth = profile < 2 ? 8 : reader.flag(frame) ? 12 : 10
         let isRGB = reader.bits(3, frame) == 7
+        // Profiles 0 and 2 have 4:2:0 only, which RGB does not permit.
+        guard !isRGB || profile & 1 == 1 else { return nil }
         if !isRGB { _ = reader.bit(frame) }
         if profile & 1 == 1 { _ = reader.bits(isRGB ? 1 : 3, frame) }
         let width = Int(reader.bits(16, frame)) + 1
@@ -231,13 +233,22 @@ package struct VP9FrameHeader: Hashable, Sendable {
         dimensions = Dimensions(width: width, height: height)
     }
 
+    /// Returns the format of the video.
+    ///
+    /// - Parameter size: The size of the highest of several spatial layers; nil if it is that of this frame.
+    /// - Returns: The format.
+    package func video(size: Dimensions?) -> VideoConfiguration {
+        VideoConfiguration(.vp9(profile: profile), bitDepth: Int(bitDepth), dimensions: size ?? dimensions)
+    }
+
     /// Returns the profile of a key frame; nil if the first byte does not begin one.
     private static func profile(ofKeyFrame frame: Span<UInt8>) -> UInt8? {
         var reader = BitReader(offset: 0)
         guard reader.bits(2, frame) == 2 else { return nil }
         let low = UInt8(reader.bit(frame))
         let profile = low | UInt8(reader.bit(frame)) << 1
-        if profile == 3 { _ = reader.bit(frame) }
+        // The bit after profile 3 is reserved for further profiles.
+        if profile == 3, reader.flag(frame) { return nil }
         // A repeated frame has no header, and only frame type 0 is a key frame.
         guard !reader.flag(frame), reader.bit(frame) == 0, !reader.isExhausted else { return nil }
         return profile

@@ -59,7 +59,7 @@ struct PublishedTrack: ~Copyable {
     /// The arrivals of its packets.
     private(set) var activity = TrackActivity()
     /// The format of the video according to the last key frame; nil while it is unknown.
-    private(set) var video: VideoConfiguration?
+    private(set) var video: CodecParameters?
     /// The dimensions of its frames according to the last key frame; nil while they are unknown.
     var dimensions: Dimensions? { video?.dimensions }
     /// The timestamp of the newest key frame, and the size of the payload that has arrived.

@@ -51,7 +51,7 @@ public struct StreamMetrics: Hashable, Sendable {
     /// The dimensions of the best video layer; nil before its first key frame.
     public var dimensions: Dimensions?
     /// The format of the best video layer that the publisher sends; nil before its first key frame.
-    public var video: VideoConfiguration?
+    public var video: CodecParameters?
     /// The number of viewers with each data quality.
     public var viewerQualities: [DataQuality: Int] = [:]
     /// The number of viewers that receive each video layer, by its index in the publisher's order. Viewers without

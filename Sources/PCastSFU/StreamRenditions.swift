@@ -88,7 +88,7 @@ extension PublishedStream {
     }
 
     /// The format of the best layer that the publisher sends, according to its last key frame; nil while it is unknown.
-    var bestVideo: VideoConfiguration? {
+    var bestVideo: CodecParameters? {
         let sent = receiver.sentLayers
         for rung in ladder.rungs.reversed() where sent.contains(rung.layer) {
             if let video = layers[rung.layer].video { return video }

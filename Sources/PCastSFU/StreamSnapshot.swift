@@ -66,7 +66,7 @@ struct TrackSnapshot {
     var arrivalClock = ArrivalClock()
     var activity = TrackActivity()
     /// The format of the video according to the last key frame; nil while it is unknown.
-    var video: VideoConfiguration?
+    var video: CodecParameters?
     /// The bit rate on the wire. For a paused track it is the last bit rate; nil while it is unknown.
     var bitrate: Bitrate?
     /// The timestamp of the newest key frame, and the size of the payload that has arrived.

@@ -97,6 +97,14 @@ struct EventLineTests {
         let json = #"{"streamId":"a","startTime":\#(milliseconds)}"#
         let stream = try JSONDecoder().decode(PlatformAdministration.Stream.self, from: Data(json.utf8))
         #expect(stream.startTimeText == text)
+        #expect(stream.videoText == nil)
+    }
+
+    @Test("a stream is listed with the size and the codec string of its video")
+    func video() throws {
+        let json = #"{"streamId":"a","width":1280,"height":720,"video":{"codecString":"avc1.64001f","profile":"High"}}"#
+        let stream = try JSONDecoder().decode(PlatformAdministration.Stream.self, from: Data(json.utf8))
+        #expect(stream.videoText == "1280x720 avc1.64001f" && stream.startTimeText == nil)
     }
 
     @Test("an unknown or infinite metric is null")

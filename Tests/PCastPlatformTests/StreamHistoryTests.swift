@@ -54,7 +54,7 @@ import Testing
         given.quality = DataQuality(status: .audioOnly, reason: .uploadLimited)
         let size = Dimensions(width: 1_280, height: 720)
         given.dimensions = size
-        given.video = VideoConfiguration(.vp9(profile: 2), bitDepth: 10, dimensions: size)
+        given.video = CodecParameters(.vp9(profile: 2), bitDepth: 10, dimensions: size)
         history.add(given, at: time(1))
         let sample = try #require(history.last)
         #expect(sample.bitrate?.bitsPerSecond == Int64(UInt32.max - 1))

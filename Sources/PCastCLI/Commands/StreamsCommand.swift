@@ -40,8 +40,11 @@ struct StreamsListCommand: AsyncCommand {
             [
                 "streamId": .string(stream.streamId), "tags": .array(tags.map(JSONValue.string)),
                 "startTime": .text(start), "viewers": stream.viewers.map(JSONValue.count) ?? .null,
+                "width": stream.width.map(JSONValue.count) ?? .null,
+                "height": stream.height.map(JSONValue.count) ?? .null, "codecString": .text(stream.video?.codecString),
             ])
         var columns = [stream.streamId, start ?? "–", "\(stream.viewers ?? 0) subscribers"]
+        if let video = stream.videoText { columns.append(video) }
         columns += tags.map { "#\($0)" }
         console.result(columns.joined(separator: "  "))
     }

@@ -6,11 +6,26 @@ import PCastWeb
 struct PlatformAdministration {
     /// A live stream.
     struct Stream: Decodable, Equatable {
+        /// The format of the video.
+        struct Video: Decodable, Equatable {
+            let codecString: String
+        }
+
         let streamId: String
         let tags: [String]?
         /// The start time in milliseconds since 1970 (UTC).
         let startTime: Int64?
         let viewers: Int?
+        /// The size of the frames in pixels.
+        let width: Int?
+        let height: Int?
+        let video: Video?
+
+        /// Size and codec string of the video as text, such as `1280x720 avc1.64001f`; nil before the first key frame.
+        var videoText: String? {
+            guard let width, let height, let video else { return nil }
+            return "\(width)x\(height) \(video.codecString)"
+        }
 
         /// The start time as text, clamped to the range of `WallTime`; nil if the platform did not send it.
         var startTimeText: String? {

@@ -16,7 +16,7 @@ package struct H264ParameterSets: Sendable {
         /// The position in the stream at which it was last sent.
         var order: Int64
         /// The format of the video from a sequence parameter set; nil for a picture parameter set.
-        var video: VideoConfiguration?
+        var video: CodecParameters?
     }
 
     /// The maximum number of sets.
@@ -48,7 +48,7 @@ package struct H264ParameterSets: Sendable {
 
     /// Returns the format of the video that a picture parameter set refers to; that of the latest sequence parameter set
     /// if the ID is nil or unknown.
-    package func video(_ pictureID: UInt32?) -> VideoConfiguration? {
+    package func video(_ pictureID: UInt32?) -> CodecParameters? {
         let picture = pictureID.flatMap { id in entries.first { !$0.isSequence && $0.id == id } }
         guard let picture else { return entries.filter(\.isSequence).max { $0.order < $1.order }?.video }
         return entries.first { $0.isSequence && $0.id == picture.sequenceID }?.video
@@ -68,13 +68,13 @@ package struct H264ParameterSets: Sendable {
             totalSize += unit.count - entries[index].bytes.count
             entries[index].bytes = Array(unit)
             entries[index].sequenceID = set.sequenceID
-            entries[index].video = H264SequenceParameterSet(unit).map { VideoConfiguration($0) }
+            entries[index].video = H264SequenceParameterSet(unit).map { CodecParameters($0) }
         } else {
             totalSize += unit.count
             entries.append(
                 Entry(
                     isSequence: set.isSequence, id: set.id, sequenceID: set.sequenceID, bytes: Array(unit),
-                    order: order, video: H264SequenceParameterSet(unit).map { VideoConfiguration($0) }))
+                    order: order, video: H264SequenceParameterSet(unit).map { CodecParameters($0) }))
         }
         while entries.count > Self.maximumCount || totalSize > Self.maximumTotalSize { removeOldest() }
     }

@@ -80,7 +80,7 @@ package struct H264Format: Hashable, Sendable {
     }
 
     /// The profile, constraints and level in hexadecimal (RFC 6381, section 3.3).
-    package var codecString: String { VideoConfiguration.codecString(sequence.profile, level: sequence.level) }
+    package var codecString: String { CodecParameters.codecString(sequence.profile, level: sequence.level) }
 }
 
 /// The configuration of an AAC-LC track.

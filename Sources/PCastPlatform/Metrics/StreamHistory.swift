@@ -44,7 +44,7 @@ struct StreamHistory: Sendable {
     /// The current size of the frames; nil if unknown.
     private(set) var dimensions: Dimensions?
     /// The current format of the publisher's video; nil if unknown.
-    private(set) var video: VideoConfiguration?
+    private(set) var video: CodecParameters?
 
     /// Adds a sample. A second one within the same second is ignored.
     mutating func add(_ metrics: StreamMetrics, at time: WallTime) {

@@ -45,7 +45,7 @@ package enum KeyFrameDetector {
     }
 
     /// Returns the format of the video from the payload that begins a key frame; nil if the payload does not contain it.
-    package static func video(codec: Codec, payload: Span<UInt8>) -> VideoConfiguration? {
+    package static func video(codec: Codec, payload: Span<UInt8>) -> CodecParameters? {
         guard !payload.isEmpty else { return nil }
         switch codec {
         case .opus: return nil
@@ -72,7 +72,7 @@ package enum KeyFrameDetector {
             while let unit = reader.next(in: payload) {
                 guard unit.isWhole else { return nil }
                 if let set = H264SequenceParameterSet(payload.extracting(unit.range)) {
-                    return VideoConfiguration(set)
+                    return CodecParameters(set)
                 }
             }
             return nil

@@ -14,7 +14,7 @@ package struct KeyFrameFinder: Sendable {
         /// The position of its first packet in the log.
         package let position: Int64
         /// The format of the video; nil if the key frame does not contain it.
-        package let video: VideoConfiguration?
+        package let video: CodecParameters?
     }
 
     /// The newest frame with a slice of a random access point.
@@ -122,7 +122,7 @@ package struct KeyFrameFinder: Sendable {
 
     /// Marks a key frame in the log, and returns it; nil if its packets arrived after those of a newer key frame.
     private func note(
-        at position: Int64, _ video: VideoConfiguration?, sets: Range<Int64> = 0..<0, in log: inout PacketLog
+        at position: Int64, _ video: CodecParameters?, sets: Range<Int64> = 0..<0, in log: inout PacketLog
     ) -> KeyFrame? {
         let entry = log[position]
         if let newest = log.newestKeyFrame, log[newest].sequence > entry.sequence,

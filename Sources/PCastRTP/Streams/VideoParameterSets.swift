@@ -28,7 +28,7 @@ package struct VideoParameterSets: Sendable {
     }
 
     /// Returns the format of the video that a picture parameter set refers to.
-    func video(_ pictureID: UInt32?, isH265: Bool) -> VideoConfiguration? {
+    func video(_ pictureID: UInt32?, isH265: Bool) -> CodecParameters? {
         isH265 ? h265.video(pictureID) : h264.video(pictureID)
     }
 

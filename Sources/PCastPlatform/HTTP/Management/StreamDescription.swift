@@ -35,7 +35,7 @@ struct StreamDescription: Encodable {
         /// The number of bits of a sample.
         let bitDepth: Int
 
-        init(_ video: VideoConfiguration) {
+        init(_ video: CodecParameters) {
             (codecString, profile, level, tier) = (video.codecString, video.profile, video.level, video.tier)
             bitDepth = video.bitDepth
         }

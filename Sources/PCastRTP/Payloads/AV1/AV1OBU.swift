@@ -138,8 +138,8 @@ package struct AV1SequenceHeader: Hashable, Sendable {
     }
 
     /// The format of the video.
-    package var video: VideoConfiguration {
-        VideoConfiguration(
+    package var video: CodecParameters {
+        CodecParameters(
             .av1(profile: profile, level: level, tier: tier), bitDepth: Int(bitDepth), dimensions: dimensions)
     }
 

@@ -186,8 +186,8 @@ package struct H265SequenceParameterSet: Hashable, Sendable {
     }
 
     /// The format of the video.
-    package var video: VideoConfiguration {
-        VideoConfiguration(.h265(general), bitDepth: bitDepth, dimensions: dimensions)
+    package var video: CodecParameters {
+        CodecParameters(.h265(general), bitDepth: bitDepth, dimensions: dimensions)
     }
 
     /// Skips a number of bits.
@@ -222,7 +222,7 @@ package struct H265ParameterSets: Sendable {
         /// The position in the stream at which it was last sent.
         var order: Int64
         /// The format of the video from a sequence parameter set.
-        var video: VideoConfiguration?
+        var video: CodecParameters?
     }
 
     /// The maximum number of sets.
@@ -256,7 +256,7 @@ package struct H265ParameterSets: Sendable {
 
     /// Returns the format of the video that a picture parameter set refers to; that of the latest sequence parameter set
     /// if the ID is nil or unknown.
-    package func video(_ pictureID: UInt32?) -> VideoConfiguration? {
+    package func video(_ pictureID: UInt32?) -> CodecParameters? {
         if let picture = pictureID.flatMap({ entry(H265NALUnit.pictureParameterSet, $0) }) {
             return entry(H265NALUnit.sequenceParameterSet, picture.parentID)?.video
         }

@@ -58,7 +58,7 @@ package struct VP8FrameHeader: Hashable, Sendable {
     package let dimensions: Dimensions
 
     /// The format of the video.
-    package var video: VideoConfiguration { VideoConfiguration(.vp8(version: version), dimensions: dimensions) }
+    package var video: CodecParameters { CodecParameters(.vp8(version: version), dimensions: dimensions) }
 
     /// Parses a VP8 frame without payload descriptor. Returns nil if it does not begin a key frame or has no size.
     package init?(keyFrame frame: Span<UInt8>) {

@@ -237,8 +237,8 @@ package struct VP9FrameHeader: Hashable, Sendable {
     ///
     /// - Parameter size: The size of the highest of several spatial layers; nil if it is that of this frame.
     /// - Returns: The format.
-    package func video(size: Dimensions?) -> VideoConfiguration {
-        VideoConfiguration(.vp9(profile: profile), bitDepth: Int(bitDepth), dimensions: size ?? dimensions)
+    package func video(size: Dimensions?) -> CodecParameters {
+        CodecParameters(.vp9(profile: profile), bitDepth: Int(bitDepth), dimensions: size ?? dimensions)
     }
 
     /// Returns the profile of a key frame; nil if the first byte does not begin one.

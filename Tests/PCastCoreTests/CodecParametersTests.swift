@@ -2,14 +2,14 @@ import PCastCore
 import Testing
 
 /// The format of a video and its codec string.
-@Suite struct VideoConfigurationTests {
+@Suite struct CodecParametersTests {
     private static let fullHD = Dimensions(width: 1920, height: 1080)
 
     private static func h265(
         profile: UInt8 = 1, compatibility: UInt32 = 0x6000_0000, constraints: UInt64 = 0xB000_0000_0000,
         level: UInt8 = 93, space: UInt8 = 0, isHighTier: Bool = false
-    ) -> VideoConfiguration {
-        VideoConfiguration(
+    ) -> CodecParameters {
+        CodecParameters(
             .h265(
                 H265ProfileTierLevel(
                     space: space, isHighTier: isHighTier, profile: profile, compatibility: compatibility,
@@ -18,8 +18,8 @@ import Testing
 
     @Test("the codec string of H.264 has profile, constraints and level in hexadecimal")
     func h264() {
-        func video(_ profile: UInt8, _ constraints: UInt8, _ level: UInt8) -> VideoConfiguration {
-            VideoConfiguration(
+        func video(_ profile: UInt8, _ constraints: UInt8, _ level: UInt8) -> CodecParameters {
+            CodecParameters(
                 .h264(H264ProfileIDC(number: profile, constraints: constraints), level: level),
                 dimensions: Self.fullHD)
         }
@@ -49,8 +49,8 @@ import Testing
 
     @Test("the codec string of AV1 has profile, level, tier and bits")
     func av1() {
-        func video(_ profile: UInt8, _ level: UInt8, _ tier: UInt8, _ bits: Int) -> VideoConfiguration {
-            VideoConfiguration(
+        func video(_ profile: UInt8, _ level: UInt8, _ tier: UInt8, _ bits: Int) -> CodecParameters {
+            CodecParameters(
                 .av1(profile: profile, level: level, tier: tier), bitDepth: bits, dimensions: Self.fullHD)
         }
         let main = video(0, 8, 0, 8)
@@ -70,7 +70,7 @@ import Testing
             (3840, 2160, "50"), (7680, 4320, "60"), (16_384, 16, "60"),
         ])
     func vp9(width: Int, height: Int, level: String) {
-        let video = VideoConfiguration(
+        let video = CodecParameters(
             .vp9(profile: 0), dimensions: Dimensions(width: width, height: height))
         #expect(video.codecString == "vp09.00.\(level).08")
         #expect(video.profile == "Profile 0" && video.level == nil && video.tier == nil)
@@ -78,7 +78,7 @@ import Testing
 
     @Test("VP8 has no parameters in its codec string")
     func vp8() {
-        let video = VideoConfiguration(.vp8(version: 0), dimensions: Self.fullHD)
+        let video = CodecParameters(.vp8(version: 0), dimensions: Self.fullHD)
         #expect(video.codecString == "vp8" && video.codec == .vp8 && video.profile == "Profile 0")
     }
 }

@@ -2,7 +2,7 @@
 /// headers of AV1, frame headers of VP8 and VP9.
 ///
 /// It has no texts, so that it is stored without allocation. They are made when they are read.
-public struct VideoConfiguration: Hashable, Sendable {
+public struct CodecParameters: Hashable, Sendable {
     /// The fields of the headers of a codec.
     package enum Headers: Hashable, Sendable {
         /// Profile, constraints and level of a sequence parameter set.

@@ -60,7 +60,7 @@ struct TrackReader: ~Copyable {
 
     init(
         stream: StreamID, use: PublishedUnit.Use = .packaging, publisher: PeerID, layer: Int?, codec: Codec,
-        position: Int64
+        position: Int64, parameterSets: VideoParameterSets = VideoParameterSets()
     ) {
         self.stream = stream
         self.use = use
@@ -69,6 +69,7 @@ struct TrackReader: ~Copyable {
         self.codec = codec
         self.position = position
         buffer = JitterBuffer(codec: codec, maximumPayloadSize: PacketLog.maximumPayloadSize)
+        if codec.mediaType == .video { buffer.remember(parameterSets) }
     }
 
     /// Whether a key frame must be requested.
@@ -133,7 +134,8 @@ extension Forwarder {
             let position = streams[index].layers[layer].log.end
             _ = readers.insert(
                 TrackReader(
-                    stream: stream, use: use, publisher: publisher, layer: layer, codec: codec, position: position))
+                    stream: stream, use: use, publisher: publisher, layer: layer, codec: codec, position: position,
+                    parameterSets: streams[index].layers[layer].parameterSets))
             codecs[layer] = codec
             addSubscribers(1, of: .video, layer: layer, stream: index, at: now)
             requestKeyFrame(stream: index, layer: layer)

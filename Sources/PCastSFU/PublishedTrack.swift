@@ -52,6 +52,8 @@ struct PublishedTrack: ~Copyable {
         shares = snapshot.shares
     }
 
+    /// The parameter sets of the stream; empty for codecs without them.
+    var parameterSets: VideoParameterSets { keyFrames.parameterSets }
     /// Whether the log grows rather than lose its newest key frame, because the source makes none on request.
     var keepsKeyFrame = false
     /// The number of viewers that receive the track or wait for it.

@@ -255,7 +255,8 @@ extension Forwarder {
         _ = readers.insert(
             TrackReader(
                 stream: stream, use: .renditions, publisher: publisher, layer: 0, codec: codec,
-                position: keyFrame ?? streams[index].layers[0].log.end))
+                position: keyFrame ?? streams[index].layers[0].log.end,
+                parameterSets: streams[index].layers[0].parameterSets))
         addSubscribers(1, of: .video, layer: 0, stream: index, at: now)
         requestKeyFrame(stream: index, layer: 0, isTentative: keyFrame != nil)
     }

@@ -98,6 +98,25 @@ struct ParameterSetTests {
         }
     }
 
+    @Test(
+        "frames that are read inside the platform have the parameter sets that were sent before",
+        arguments: [Manner.once, .beforeEach])
+    func reader(manner: Manner) throws {
+        let stage = try InMemoryHarness()
+        stage.play(20, keyFrameInterval: 15, Self.head(manner))
+        let codecs = stage.network.sfu.beginReading(VirtualNetwork.stream, at: stage.network.now)
+        #expect(codecs[0] == .h264)
+        var units: [PublishedUnit] = []
+        for _ in 0..<45 {
+            stage.play(1, keyFrameInterval: 15, Self.head(manner))
+            stage.network.sfu.readUnits(at: stage.network.now) { units.append($0) }
+        }
+        let video = units.filter { $0.layer == 0 }
+        let first = try #require(video.first)
+        #expect(first.isKeyFrame && video.count >= 30, "\(video.count) frames")
+        #expect(first.bytes.starts(with: [0, 0, 0, 1] + Self.sps))
+    }
+
     @Test("a late viewer sees video within a key frame interval in every manner", arguments: Manner.allCases)
     func lateJoiner(manner: Manner) throws {
         let stage = try InMemoryHarness()

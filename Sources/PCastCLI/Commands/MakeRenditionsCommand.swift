@@ -22,6 +22,9 @@ struct MakeRenditionsCommand: AsyncCommand {
         var limit = rlimit(rlim_cur: Self.memory, rlim_max: Self.memory)
         _ = setrlimit(__rlimit_resource_t(RLIMIT_DATA.rawValue), &limit)
         _ = nice(Self.niceness)
+        // The encoder is chosen while the first frames arrive and are decoded.
+        let preparation = try? WorkerThread(name: "encoders") { VideoEncoders.prepare() }
+        defer { preparation?.join() }
         do {
             var worker = RenditionWorker(try ProcessSocket.inherited())
             try worker.run()
@@ -36,6 +39,9 @@ private struct RenditionWorker: ~Copyable {
     /// If more frames than these wait, a frame is decoded only. The first frames of a stream are those since its last key
     /// frame, of which viewers need the newest only. A machine that is too slow makes fewer frames per second.
     private static let longestQueue = 3
+    /// A frame is encoded after this time in any case, so that viewers of a source that is decoded no faster than it
+    /// arrives see something.
+    private static let longestSilence = TimeSpan.milliseconds(500)
     /// The maximum size of frames that wait, in bytes. More are left in the socket.
     private static let maximumPendingSize = 32 << 20
     private static let readSize = 256 << 10
@@ -46,6 +52,8 @@ private struct RenditionWorker: ~Copyable {
     private var messages: [RenditionMessage] = []
     private var waitingFrames = 0
     private var waitingSize = 0
+    /// The time of the last frame that was encoded, or of the start.
+    private var lastEncoding = MonotonicClock.now()
     private var codec = Codec.h264
     private var encoder: RenditionEncoder?
 
@@ -105,13 +113,16 @@ private struct RenditionWorker: ~Copyable {
         }
     }
 
-    private func process(_ frame: RenditionMessage.Frame) throws {
+    private mutating func process(_ frame: RenditionMessage.Frame) throws {
         let source = EncodedFrame(
             codec: codec, bytes: frame.bytes, isKeyFrame: frame.isKeyFrame,
             timestamp: MediaTime(ticks: frame.timestamp, rate: .video), captureTime: frame.captureTime)
+        let now = MonotonicClock.now()
+        let encodes = waitingFrames <= Self.longestQueue || now - lastEncoding >= Self.longestSilence
+        if encodes { lastEncoding = now }
         let outputs: [RenditionEncoder.Output]
         do throws(CodecError) {
-            outputs = try encoder?.process(source, encodes: waitingFrames <= Self.longestQueue) ?? []
+            outputs = try encoder?.process(source, encodes: encodes) ?? []
         } catch {
             // The renditions continue at the next key frame of the source.
             if case .damaged = error { return }

@@ -86,6 +86,12 @@ package enum VideoEncoders {
         }
     }
 
+    /// Tests the hardware encoders in the order of preference until one works, so that the first call of ``open`` with the
+    /// automatic choice need not. It may be called on another thread. `open` waits until it has returned.
+    package static func prepare() {
+        for model in HardwareEncoderModel.all where reason(model) == nil { return }
+    }
+
     private static func reason(_ model: HardwareEncoderModel) -> String? {
         results.withLock { results in
             if let known = results[model.name] { return known }

@@ -38,6 +38,24 @@ final class AVVideoDecoder: VideoDecoder {
     }
 
     func decode(_ frame: EncodedFrame) throws(CodecError) -> [VideoFrame] {
+        var frames: [VideoFrame] = []
+        try process(frame) { picture, source throws(CodecError) in
+            frames.append(
+                try converter.convert(picture, captureTime: source.captureTime, timestamp: source.timestamp))
+        }
+        return frames
+    }
+
+    func skip(_ frame: EncodedFrame) throws(CodecError) -> [MediaTime] {
+        var times: [MediaTime] = []
+        try process(frame) { _, source in times.append(source.timestamp) }
+        return times
+    }
+
+    /// Decodes a frame, and calls `take` with each decoded picture and the frame that it was encoded as.
+    private func process(
+        _ frame: EncodedFrame, _ take: (UnsafeMutablePointer<AVFrame>, EncodedFrame) throws(CodecError) -> Void
+    ) throws(CodecError) {
         if needsKeyFrame {
             guard frame.isKeyFrame else { throw .damaged("a key frame is required first") }
             // Reopens the decoder: libavcodec's H.264 decoder, if flushed after an incomplete slice, draws parts of the
@@ -46,13 +64,13 @@ final class AVVideoDecoder: VideoDecoder {
             pending.removeAll()
         }
         needsKeyFrame = true
-        let frames = try run(frame)
+        try run(frame, take)
         needsKeyFrame = false
-        return frames
     }
 
-    private func run(_ frame: EncodedFrame) throws(CodecError) -> [VideoFrame] {
-        var frames: [VideoFrame] = []
+    private func run(
+        _ frame: EncodedFrame, _ take: (UnsafeMutablePointer<AVFrame>, EncodedFrame) throws(CodecError) -> Void
+    ) throws(CodecError) {
         if pending.count >= Self.pendingLimit { pending.removeAll() }
         pending[next] = frame
         // libavcodec reads beyond the end, so the bytes are copied to padded memory.
@@ -67,11 +85,12 @@ final class AVVideoDecoder: VideoDecoder {
         defer { av_packet_unref(packet.pointer) }
         let sent = avcodec_send_packet(context.pointer, packet.pointer)
         guard sent >= 0 else { throw .damaged(CodecError.reason(sent)) }
-        while try receive(&frames) {}
-        return frames
+        while try receive(take) {}
     }
 
-    private func receive(_ frames: inout [VideoFrame]) throws(CodecError) -> Bool {
+    private func receive(
+        _ take: (UnsafeMutablePointer<AVFrame>, EncodedFrame) throws(CodecError) -> Void
+    ) throws(CodecError) -> Bool {
         let result = avcodec_receive_frame(context.pointer, frame.pointer)
         if result == cffmpeg_error_again() || result == cffmpeg_error_end_of_file() { return false }
         guard result >= 0 else { throw .damaged(CodecError.reason(result)) }
@@ -80,8 +99,7 @@ final class AVVideoDecoder: VideoDecoder {
             frame.pointer.pointee.decode_error_flags == 0
         else { throw .damaged("a frame with errors") }
         guard let source = pending.removeValue(forKey: frame.pointer.pointee.pts) else { return true }
-        frames.append(
-            try converter.convert(frame.pointer, captureTime: source.captureTime, timestamp: source.timestamp))
+        try take(frame.pointer, source)
         return true
     }
 }
@@ -95,6 +113,9 @@ package final class H264Decoder: VideoDecoder {
 
     /// Decodes a frame. Throws `CodecError.damaged`, also for every frame before the next key frame.
     package func decode(_ frame: EncodedFrame) throws(CodecError) -> [VideoFrame] { try decoder.decode(frame) }
+
+    /// Decodes a frame without its image. Throws as ``decode(_:)`` does.
+    package func skip(_ frame: EncodedFrame) throws(CodecError) -> [MediaTime] { try decoder.skip(frame) }
 }
 
 /// A decoder of VP8.
@@ -106,6 +127,9 @@ package final class VP8Decoder: VideoDecoder {
 
     /// Decodes a frame. Throws `CodecError.damaged`, also for every frame before the next key frame.
     package func decode(_ frame: EncodedFrame) throws(CodecError) -> [VideoFrame] { try decoder.decode(frame) }
+
+    /// Decodes a frame without its image. Throws as ``decode(_:)`` does.
+    package func skip(_ frame: EncodedFrame) throws(CodecError) -> [MediaTime] { try decoder.skip(frame) }
 }
 
 /// The video decoders of this machine.
@@ -133,4 +157,8 @@ package protocol VideoDecoder: AnyObject {
     /// Decodes a frame. Returns no frame if it is not for presentation. Throws `CodecError.damaged`, also for every
     /// frame before the next key frame.
     func decode(_ frame: EncodedFrame) throws(CodecError) -> [VideoFrame]
+
+    /// Decodes a frame that later ones refer to, and whose image is not needed, so that it is not converted. Returns the
+    /// timestamps of the images, in their order. Throws as ``decode(_:)`` does.
+    func skip(_ frame: EncodedFrame) throws(CodecError) -> [MediaTime]
 }

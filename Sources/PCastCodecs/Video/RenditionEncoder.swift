@@ -79,10 +79,13 @@ package final class RenditionEncoder {
     /// - Throws: `CodecError.damaged` if the frame cannot be decoded; then frames up to the next key frame cannot
     ///   either. `CodecError` of the encoder, which cannot continue.
     package func process(_ frame: EncodedFrame, encodes: Bool) throws(CodecError) -> [Output] {
+        guard encodes else {
+            for timestamp in try decoder.skip(frame) { frameRate.observe(timestamp) }
+            return []
+        }
         var outputs: [Output] = []
         for picture in try decoder.decode(frame) {
             frameRate.observe(picture.timestamp)
-            guard encodes else { continue }
             for index in encodings.indices { outputs += try encode(picture, by: &encodings[index]) }
         }
         return outputs

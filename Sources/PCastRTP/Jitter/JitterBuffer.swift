@@ -99,6 +99,14 @@ public struct JitterBuffer: ~Copyable {
         awaitsKeyFrame = isVideo
     }
 
+    /// Keeps parameter sets that the stream has sent or announced before its first packet here, for key frames without
+    /// them.
+    package mutating func remember(_ parameterSets: VideoParameterSets) {
+        for payload in parameterSets.payloads(aggregates: false, isH265: codec == .h265) {
+            depacketizer.rememberParameterSets(of: payload.span)
+        }
+    }
+
     /// Whether a key frame must be requested: no frame can be delivered without one, and none is arriving.
     public var needsKeyFrame: Bool {
         // A packet of parameter sets is usually followed by the key frame that they belong to. The next packet shows

@@ -33,6 +33,19 @@ struct RefusalTests {
         }
     }
 
+    @Test("the codec of a stream is that of frames that are passed through, and H.265 is not encoded")
+    func codecs() throws {
+        let settings = try nothingSet(for: "publish")
+        for codec in [Codec.h264, .vp8, .vp9, .av1, .h265] {
+            let plan = try PublishCommand.parse(["--codec", codec.rawValue.lowercased()]).plan(settings)
+            #expect(plan.publication.encoding.videoCodec == codec && plan.passesThrough)
+        }
+        let failure = #expect(throws: CommandFailure.self) {
+            try PublishCommand.parse(["--codec", "h265", "--reencode"]).plan(settings)
+        }
+        #expect(failure?.status == .unusableArguments && failure?.sentence?.contains("--reencode") == true)
+    }
+
     @Test("a recording with an unknown file extension is rejected")
     func recordings() throws {
         let settings = try nothingSet(for: "subscribe")

@@ -71,6 +71,30 @@ import Testing
     }
 
     @Test(
+        "H.265 is passed through if it is the codec of the stream, and decoded otherwise",
+        arguments: ["film.mp4", "film.mkv", "film.ts"])
+    func h265(_ file: String) throws {
+        let options =
+            "-c:v libx265 -preset ultrafast -x265-params bframes=0:keyint=10:min-keyint=10:scenecut=0:log-level=none"
+        try with(file, "\(Self.sources) \(options) -c:a aac -shortest") { path in
+            let reader = try MediaReader(uri: path, passesThrough: true, codec: .h265)
+            let content = try read(reader)
+            #expect(reader.transcodeReason == nil && content.frames.isEmpty && content.coded.count == 50)
+            #expect(content.sampleCount > 0)
+            let decoder = try VideoDecoders.open(.h265)
+            for (number, frame) in content.coded.enumerated() {
+                #expect(frame.codec == .h265 && frame.isKeyFrame == (number % 10 == 0))
+                let pictures = try decoder.decode(frame)
+                #expect(pictures.count == 1)
+            }
+            let other = try MediaReader(uri: path, passesThrough: true)
+            #expect(other.transcodeReason == .codec("hevc"))
+            let decoded = try read(other)
+            #expect(decoded.frames.count == 50 && decoded.coded.isEmpty)
+        }
+    }
+
+    @Test(
         "B-frames are detected, and the video is decoded",
         arguments: ["film.mp4", "film.mkv", "film.ts", "film.flv"])
     func detectsBFrames(_ file: String) throws {

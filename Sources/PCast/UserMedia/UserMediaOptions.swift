@@ -9,10 +9,14 @@ public struct UserMediaOptions: Hashable, Sendable {
     /// The options of the audio track.
     public var audio: MediaTrackOptions
 
-    /// Whether frames that a camera or an address has already encoded (H.264 without B-frames) are published as they
-    /// are, if the stream has the same codec. They keep their dimensions and frame rate then, and are not rotated. A
+    /// Whether frames that a camera or an address has already encoded (without B-frames) are published as they are, if
+    /// the stream has the same codec, ``codec``. They keep their dimensions and frame rate then, and are not rotated. A
     /// camera's frames are decoded if they are scaled.
     public var passesThrough: Bool
+
+    /// The codec of frames that are published as they are: H.264, or H.265 of an address. The stream must be published
+    /// with this codec (``PublishOptions/videoCodec``).
+    public var codec: Codec
 
     /// Whether the devices are open only while the stream has subscribers. They are opened once at the beginning, to
     /// check that they can be.
@@ -24,14 +28,16 @@ public struct UserMediaOptions: Hashable, Sendable {
     ///   - video: The options of the video track.
     ///   - audio: The options of the audio track.
     ///   - passesThrough: Whether encoded frames of a source are published as they are.
+    ///   - codec: The codec of frames that are published as they are.
     ///   - isOnDemand: Whether the devices are open only while the stream has subscribers.
     public init(
         video: MediaTrackOptions = MediaTrackOptions(), audio: MediaTrackOptions = MediaTrackOptions(),
-        passesThrough: Bool = true, isOnDemand: Bool = false
+        passesThrough: Bool = true, codec: Codec = .h264, isOnDemand: Bool = false
     ) {
         self.video = video
         self.audio = audio
         self.passesThrough = passesThrough
+        self.codec = codec
         self.isOnDemand = isOnDemand
     }
 
@@ -85,7 +91,7 @@ public struct UserMediaOptions: Hashable, Sendable {
         guard video.isEnabled else { return nil }
         let (source, constraints) = video.request
         return VideoRequest(
-            source ?? .camera(id: nil), constraints: constraints, passesThrough: passesThrough,
+            source ?? .camera(id: nil), constraints: constraints, passesThrough: passesThrough, codec: codec,
             allowsScaling: video.allowsScaling)
     }
 

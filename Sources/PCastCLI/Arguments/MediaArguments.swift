@@ -32,7 +32,18 @@ struct BitrateArgument: ExpressibleByArgument, Equatable {
 
 /// The codec of published video.
 enum CodecArgument: String, ExpressibleByArgument, CaseIterable {
-    case h264, vp8
+    case h264, vp8, vp9, av1, h265
+
+    /// The codec.
+    var codec: Codec {
+        switch self {
+        case .h264: .h264
+        case .vp8: .vp8
+        case .vp9: .vp9
+        case .av1: .av1
+        case .h265: .h265
+        }
+    }
 }
 
 /// The media type of the devices to list.

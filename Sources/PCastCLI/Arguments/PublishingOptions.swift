@@ -13,7 +13,7 @@ struct PublishedStreamOptions: ParsableArguments {
 
 /// The options for the video encoder.
 struct EncodingOptions: ParsableArguments {
-    @Option(help: "Video codec. (default: h264)")
+    @Option(help: "Video codec. H.265 of an address or a file is published as it is. (default: h264)")
     var codec: CodecArgument?
 
     @Option(

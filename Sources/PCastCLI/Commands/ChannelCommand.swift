@@ -107,11 +107,11 @@ struct ChannelPublishCommand: AsyncCommand {
         let run = ChannelRun(alias, as: member.screenName, at: platform, role: .publisher, Console(output))
         let media = UserMediaOptions(
             video: MediaTrackOptions(source: source.video?.source),
-            audio: MediaTrackOptions(source: source.audio?.source))
+            audio: MediaTrackOptions(source: source.audio?.source), codec: encoding.codec?.codec ?? .h264)
         try await run.publish(
             media,
             PublishOptions(
-                videoCodec: encoding.codec == .vp8 ? .vp8 : .h264, videoBitrate: encoding.bitrate?.bitrate))
+                videoCodec: encoding.codec?.codec ?? .h264, videoBitrate: encoding.bitrate?.bitrate))
     }
 }
 

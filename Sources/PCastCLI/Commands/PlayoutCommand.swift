@@ -77,7 +77,7 @@ struct PlayoutCommand: AsyncCommand {
             publication: try PublicationPlan(
                 uri: connection.uri, tokens: connection.token, listen: connection.listen, tags: stream.tag,
                 encoding: PublishOptions(
-                    videoCodec: encoding.codec == .vp8 ? .vp8 : .h264, videoBitrate: encoding.bitrate?.bitrate),
+                    videoCodec: encoding.codec?.codec ?? .h264, videoBitrate: encoding.bitrate?.bitrate),
                 duration: stream.duration?.span, noReconnect: connection.noReconnect))
         try await PlayoutRun(plan, Console(output)).run()
     }

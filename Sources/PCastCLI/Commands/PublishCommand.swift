@@ -62,7 +62,12 @@ struct PublishCommand: AsyncCommand {
         if let layers, !(1...3).contains(layers) {
             throw CommandFailure(.unusableArguments, "--layers \(layers): the number must be 1, 2 or 3.")
         }
-        let videoCodec: Codec = try settings.value("codec", encoding.codec) == .vp8 ? .vp8 : .h264
+        let videoCodec = try settings.value("codec", encoding.codec)?.codec ?? .h264
+        let passesThrough = try !settings.flag("reencode", encoder.reencode)
+        if videoCodec == .h265, !passesThrough {
+            throw CommandFailure(
+                .unusableArguments, "--codec h265: H.265 is published as it is, and not encoded: remove --reencode.")
+        }
         var options = PublishOptions(
             videoCodec: videoCodec,
             videoEncoder: try Self.encoderChoice(
@@ -81,7 +86,7 @@ struct PublishCommand: AsyncCommand {
                 settings.values("video-constraint", source.videoConstraint), .video,
                 size: try settings.value("size", source.size), frameRate: frameRate),
             audioConstraints: try Self.constraints(settings.values("audio-constraint", source.audioConstraint), .audio),
-            passesThrough: try !settings.flag("reencode", encoder.reencode),
+            passesThrough: passesThrough,
             allowsScaling: try !settings.flag("no-scale", source.noScale),
             isOnDemand: try settings.flag("on-demand", source.onDemand),
             isPreviewed: try settings.flag("preview", source.preview),

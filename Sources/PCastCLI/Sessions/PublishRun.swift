@@ -65,7 +65,7 @@ struct PublishRun: Sendable {
                 source: plan.video, capabilityConstraints: plan.videoConstraints,
                 allowsScaling: plan.allowsScaling),
             audio: MediaTrackOptions(source: plan.audio, capabilityConstraints: plan.audioConstraints),
-            passesThrough: plan.passesThrough, isOnDemand: plan.isOnDemand)
+            passesThrough: plan.passesThrough, codec: plan.publication.encoding.videoCodec, isOnDemand: plan.isOnDemand)
         var missing: [String] = []
         for type in [MediaType.video, .audio] where (type == .video ? plan.video : plan.audio) == nil {
             let isThere = try await pcast.enumerateSourceDevices(type).contains { $0.deviceType == .physical }

@@ -1,21 +1,31 @@
 import CFFmpeg
 import PCastCore
 
-/// Converts packets of H.264 from a container to access units in Annex B, which can be sent without re-encoding.
+/// Converts packets of H.264 or H.265 from a container to access units in Annex B, which can be sent without re-encoding.
 struct CodedVideo {
-    private var configuration: AVCDecoderConfiguration?
-    private var passThrough: H264PassThrough
+    /// The filter of a codec, with the header of the container; nil if the packets are in Annex B.
+    private enum Filter {
+        case h264(AVCDecoderConfiguration?, H264PassThrough)
+        case h265(HEVCDecoderConfiguration?, H265PassThrough)
+    }
+
+    private var filter: Filter
     /// The time of the last packet that had one, in microseconds.
     private var lastMoment: Int64 = 0
 
     /// The number of frames that were held back (see ``H264PassThrough``).
-    var droppedCount: Int { passThrough.droppedCount }
+    var droppedCount: Int {
+        switch filter {
+        case .h264(_, let passThrough): passThrough.droppedCount
+        case .h265(_, let passThrough): passThrough.droppedCount
+        }
+    }
 
-    /// Prepares the conversion. Throws the obstacle if the header of the track already shows that its frames cannot be
-    /// sent.
-    init(_ track: MediaTrack) throws(TranscodeReason) {
+    /// Prepares the conversion to a codec. Throws the obstacle if the header of the track already shows that its frames
+    /// cannot be sent.
+    init(_ track: MediaTrack, codec: Codec) throws(TranscodeReason) {
         let parameters = track.parameters.pointee
-        guard parameters.codec_id == AV_CODEC_ID_H264 else {
+        guard parameters.codec_id == Self.identifier(of: codec) else {
             throw .codec(String(cString: avcodec_get_name(parameters.codec_id)))
         }
         if let profile = Self.profile(track), !profile.isWidelyDecodable { throw .profile(profile) }
@@ -24,10 +34,28 @@ struct CodedVideo {
         let geometry = track.geometry
         guard !geometry.isRotated else { throw .rotated }
         guard !geometry.changes(track.codedDimensions) else { throw .anamorphic }
-        configuration = AVCDecoderConfiguration(ByteView(track.header))
-        passThrough = H264PassThrough(
-            parameterSets: configuration?.parameterSets ?? Array(track.header),
-            color: VideoColor(track.parameters, track.codedDimensions))
+        let header = ByteView(track.header)
+        if codec == .h265 {
+            let configuration = HEVCDecoderConfiguration(header)
+            filter = .h265(
+                configuration, H265PassThrough(parameterSets: configuration?.parameterSets ?? Array(track.header)))
+        } else {
+            let configuration = AVCDecoderConfiguration(header)
+            filter = .h264(
+                configuration,
+                H264PassThrough(
+                    parameterSets: configuration?.parameterSets ?? Array(track.header),
+                    color: VideoColor(track.parameters, track.codedDimensions)))
+        }
+    }
+
+    /// Returns libavcodec's identifier of a codec that is passed through; none for others.
+    private static func identifier(of codec: Codec) -> AVCodecID {
+        switch codec {
+        case .h264: AV_CODEC_ID_H264
+        case .h265: AV_CODEC_ID_HEVC
+        case .vp8, .vp9, .av1, .opus: AV_CODEC_ID_NONE
+        }
     }
 
     /// Returns the H.264 profile from the header of the container or from libavformat's probing. Returns nil if it is
@@ -48,12 +76,21 @@ struct CodedVideo {
     ) throws(TranscodeReason) -> EncodedFrame? {
         takeNewHeader(packet)
         let bytes = UnsafeRawBufferPointer(start: packet.pointee.data, count: Int(max(0, packet.pointee.size)))
-        let accessUnit = configuration.map { $0.annexB(ByteView(bytes)) } ?? Array(bytes)
-        let isDamaged = packet.pointee.flags & AV_PKT_FLAG_CORRUPT != 0 || accessUnit == nil
         lastMoment = moment ?? lastMoment
         let timestamp = MediaTime(ticks: ClockRate.video.ticks(in: .microseconds(lastMoment)), rate: .video)
-        return try passThrough.pass(
-            accessUnit ?? [], isDamaged: isDamaged, timestamp: timestamp, captureTime: nil)
+        let isMarked = packet.pointee.flags & AV_PKT_FLAG_CORRUPT != 0
+        switch filter {
+        case .h264(let configuration, var passThrough):
+            let accessUnit = configuration.map { $0.annexB(ByteView(bytes)) } ?? Array(bytes)
+            defer { filter = .h264(configuration, passThrough) }
+            return try passThrough.pass(
+                accessUnit ?? [], isDamaged: isMarked || accessUnit == nil, timestamp: timestamp, captureTime: nil)
+        case .h265(let configuration, var passThrough):
+            let accessUnit = configuration.map { $0.annexB(ByteView(bytes)) } ?? Array(bytes)
+            defer { filter = .h265(configuration, passThrough) }
+            return try passThrough.pass(
+                accessUnit ?? [], isDamaged: isMarked || accessUnit == nil, timestamp: timestamp, captureTime: nil)
+        }
     }
 
     /// Adopts a new header within the stream. An RTMP publisher sends one when it changes its encoder.
@@ -61,11 +98,15 @@ struct CodedVideo {
         var count = 0
         guard let header = av_packet_get_side_data(packet, AV_PKT_DATA_NEW_EXTRADATA, &count) else { return }
         let bytes = UnsafeRawBufferPointer(start: header, count: count)
-        if let new = AVCDecoderConfiguration(ByteView(bytes)) {
-            configuration = new
-            passThrough.remember(new.parameterSets)
-        } else {
-            passThrough.remember(Array(bytes))
+        switch filter {
+        case .h264(let former, var passThrough):
+            let new = AVCDecoderConfiguration(ByteView(bytes))
+            passThrough.remember(new?.parameterSets ?? Array(bytes))
+            filter = .h264(new ?? former, passThrough)
+        case .h265(let former, var passThrough):
+            let new = HEVCDecoderConfiguration(ByteView(bytes))
+            passThrough.remember(new?.parameterSets ?? Array(bytes))
+            filter = .h265(new ?? former, passThrough)
         }
     }
 }

@@ -15,7 +15,7 @@ package final class MediaReader: @unchecked Sendable {  // owned by one thread a
     /// The media of a reader that may return encoded frames.
     package enum Sample: Sendable {
         case frame(VideoFrame)
-        /// H.264 in Annex B, without B-frames. The first is a key frame, and every key frame contains parameter sets.
+        /// H.264 or H.265 in Annex B, without B-frames. The first is a key frame, and every key frame contains parameter sets.
         case coded(EncodedFrame)
         case audio(AudioFrame)
     }
@@ -31,6 +31,7 @@ package final class MediaReader: @unchecked Sendable {  // owned by one thread a
     private let name: String
     private let selection: Set<MediaType>
     private let passesThrough: Bool
+    private let codec: Codec
     private let deadline = ReadingDeadline(timeout: .seconds(10))
     private var input: MediaInput?
     private var video: DecodedTrack?
@@ -73,17 +74,19 @@ package final class MediaReader: @unchecked Sendable {  // owned by one thread a
     ///   - selection: The media types to read; others are discarded.
     ///   - passesThrough: Whether video is returned as encoded frames while that is possible. Read with `nextSample`
     ///     then.
+    ///   - codec: The codec of the video that is passed through, H.264 or H.265.
     /// - Throws: `CodecError.cannotOpen`, or `CodecError.noTrack` if there is neither video nor audio that can be
     ///   decoded.
     package init(
         uri: String, name: String? = nil, select selection: Set<MediaType> = [.video, .audio],
-        passesThrough: Bool = false
+        passesThrough: Bool = false, codec: Codec = .h264
     ) throws(CodecError) {
         AVLog.quiet()
         self.uri = uri
         self.name = name ?? MediaName.withoutSecrets(uri)
         self.selection = selection
         self.passesThrough = passesThrough
+        self.codec = codec
         try open()
         guard video != nil || audio != nil || coded != nil else {
             throw .noTrack("“\(self.name)” contains neither video nor audio that can be decoded")
@@ -127,7 +130,7 @@ package final class MediaReader: @unchecked Sendable {  // owned by one thread a
         // An obstacle that was found while reading remains after a rewind.
         if passesThrough, transcodeReason == nil {
             do throws(TranscodeReason) {
-                coded = (track, try CodedVideo(track))
+                coded = (track, try CodedVideo(track, codec: codec))
                 return
             } catch {
                 transcodeReason = error

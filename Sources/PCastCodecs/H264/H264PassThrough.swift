@@ -128,13 +128,15 @@ struct FrameOrder {
 
 /// The reason why encoded frames cannot be sent as they are and must be decoded and encoded again.
 package enum TranscodeReason: Error, Hashable, Sendable, CustomStringConvertible {
-    /// Another codec, with its name.
+    /// Another codec than that of the stream, with its name.
     case codec(String)
     /// Frames refer to later ones or come out of presentation order (B-frames). WebRTC receivers present frames in the
     /// order of arrival, so motion would stutter.
     case hasReordering
     /// A profile that WebRTC receivers do not decode.
     case profile(H264ProfileIDC)
+    /// A profile of another codec that is not negotiated, with its name.
+    case videoProfile(String)
     /// Each frame consists of two fields.
     case interlaced
     /// Frames must be presented rotated or mirrored. WebRTC receivers cannot read this from the bitstream alone.
@@ -145,9 +147,10 @@ package enum TranscodeReason: Error, Hashable, Sendable, CustomStringConvertible
     /// The description for display.
     package var description: String {
         switch self {
-        case .codec(let name): "the video is encoded as \(name), not as H.264"
+        case .codec(let name): "the video is encoded as \(name), not in the codec of the stream"
         case .hasReordering: "the video has B-frames: disable them at the source to avoid encoding again"
         case .profile(let profile): "the video has the H.264 profile \(profile), which few viewers can decode"
+        case .videoProfile(let name): "the video has the profile \(name), which is not forwarded"
         case .interlaced: "the video is interlaced"
         case .rotated: "the video is rotated"
         case .anamorphic: "the video's pixels are not square"

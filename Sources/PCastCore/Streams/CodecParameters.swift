@@ -177,7 +177,10 @@ package struct H265ProfileTierLevel: Hashable, Sendable {
     private static func hexadecimal(_ value: UInt32) -> String { String(value, radix: 16, uppercase: true) }
 
     /// The name of the profile (ITU-T H.265, annex A).
-    package var name: String {
+    package var name: String { Self.name(of: profile) }
+
+    /// Returns the name of a profile (ITU-T H.265, annex A).
+    package static func name(of profile: UInt8) -> String {
         switch profile {
         case 1: "Main"
         case 2: "Main 10"

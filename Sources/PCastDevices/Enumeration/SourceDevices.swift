@@ -50,7 +50,7 @@ package enum SourceDevices {
         let candidates = try candidates(request.source, .video, named: request.constraints)
         do throws(ConstraintFailure) {
             let selection = try ConstraintSolver.selectVideo(
-                from: candidates, constraints: request.constraints, prefersCoded: request.passesThrough,
+                from: candidates, constraints: request.constraints, prefersCoded: request.passesCameraThrough,
                 allowsScaling: request.allowsScaling)
             if let selection { return selection }
         } catch {
@@ -131,7 +131,7 @@ package enum SourceDevices {
         case .physical:
             return try CameraSource(
                 id: device.id, configuration: configuration,
-                passesThrough: request.passesThrough && !configuration.isDerived,
+                passesThrough: request.passesCameraThrough && !configuration.isDerived,
                 locksFrameRate: request.demandsFrameRate)
         case .systemOutput:
             let frameRate = min(FrameRate(240), configuration.frameRate)

@@ -13,7 +13,8 @@ package struct SourceInputs: Sendable {
     package init(video: VideoRequest?, audio: AudioRequest?) throws(DeviceError) {
         if let video, let audio, case .uri(let uri, let isLooping) = video.source, video.source == audio.source {
             let source = try URISource(
-                uri: uri, media: [.video, .audio], isLooping: isLooping, passesThrough: video.passesThrough)
+                uri: uri, media: [.video, .audio], isLooping: isLooping, passesThrough: video.passesThrough,
+                codec: video.codec)
             self.video = VideoInput(opened: try source.video(), request: video)
             self.audio = AudioInput(opened: try source.audio(), request: audio)
             return
@@ -49,7 +50,8 @@ package struct SourceInputs: Sendable {
     private static func open(_ request: VideoRequest) throws(DeviceError) -> VideoInput {
         guard case .uri(let uri, let isLooping) = request.source else { return try VideoInput(request) }
         let source = try URISource(
-            uri: uri, media: [.video], isLooping: isLooping, passesThrough: request.passesThrough)
+            uri: uri, media: [.video], isLooping: isLooping, passesThrough: request.passesThrough,
+            codec: request.codec)
         return VideoInput(opened: try source.video(), request: request)
     }
 

@@ -240,7 +240,7 @@ extension VideoConfiguration {
 extension VideoSelection {
     /// Whether frames are delivered as the camera encoded them, if they can be.
     fileprivate func staysEncoded(for request: VideoRequest) -> Bool {
-        request.passesThrough && configuration.encoding == .h264 && !configuration.isDerived
+        request.passesCameraThrough && configuration.encoding == .h264 && !configuration.isDerived
     }
 }
 
@@ -287,8 +287,11 @@ package struct VideoRequest: Hashable, Sendable {
     /// The constraints.
     package var constraints: DeviceConstraints
 
-    /// Whether H.264 of a camera or an address is delivered without decoding, if it has no B-frames.
+    /// Whether video of a camera or an address is delivered without decoding, if it has the codec and no B-frames.
     package var passesThrough: Bool
+
+    /// The codec of video that is delivered without decoding: H.264, or H.265 of an address.
+    package var codec: Codec
 
     /// Whether frames of a camera or a screen are scaled and dropped to obtain a size or a rate that it lacks.
     package var allowsScaling: Bool
@@ -296,13 +299,17 @@ package struct VideoRequest: Hashable, Sendable {
     /// Creates a request.
     package init(
         _ source: SourceSpecification = .camera(id: nil), constraints: DeviceConstraints = [:],
-        passesThrough: Bool = false, allowsScaling: Bool = true
+        passesThrough: Bool = false, codec: Codec = .h264, allowsScaling: Bool = true
     ) {
         self.allowsScaling = allowsScaling
         self.source = source
         self.constraints = constraints
         self.passesThrough = passesThrough
+        self.codec = codec
     }
+
+    /// Whether video of a camera is delivered without decoding. Cameras deliver H.264 only.
+    var passesCameraThrough: Bool { passesThrough && codec == .h264 }
 
     /// Whether the camera must keep its frame rate in the dark.
     var demandsFrameRate: Bool {

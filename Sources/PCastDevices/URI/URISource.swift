@@ -41,11 +41,12 @@ package final class URISource: @unchecked Sendable {
     ///   - media: The media types to read.
     ///   - isLooping: Whether it repeats, with times that continue.
     ///   - passesThrough: Whether video is delivered as encoded frames while that is possible.
+    ///   - codec: The codec of the frames that are delivered like this.
     /// - Throws: `DeviceError.unreadable`, or `.noTrack` if a media type is missing.
     package convenience init(
-        uri: String, media: Set<MediaType>, isLooping: Bool = false, passesThrough: Bool = false
+        uri: String, media: Set<MediaType>, isLooping: Bool = false, passesThrough: Bool = false, codec: Codec = .h264
     ) throws(DeviceError) {
-        let opened = try Self.open(uri, media, passesThrough: passesThrough)
+        let opened = try Self.open(uri, media, passesThrough: passesThrough, codec)
         let reader = opened.0
         if media.contains(.video), reader.dimensions == nil {
             throw .noTrack(MediaName.withoutSecrets(uri), mediaType: "video")
@@ -62,12 +63,14 @@ package final class URISource: @unchecked Sendable {
     ///   - uri: The path or the address.
     ///   - skipped: The time to skip at the beginning.
     ///   - passesThrough: Whether video is delivered as encoded frames while that is possible.
+    ///   - codec: The codec of the frames that are delivered like this.
     ///   - isLooping: Whether the media begin again at their end.
     /// - Throws: `DeviceError.unreadable`.
     package convenience init(
-        anythingOf uri: String, skipping skipped: TimeSpan, passesThrough: Bool, isLooping: Bool = false
+        anythingOf uri: String, skipping skipped: TimeSpan, passesThrough: Bool, codec: Codec = .h264,
+        isLooping: Bool = false
     ) throws(DeviceError) {
-        let opened = try Self.open(uri, [.video, .audio], passesThrough: passesThrough)
+        let opened = try Self.open(uri, [.video, .audio], passesThrough: passesThrough, codec)
         let reader = opened.0
         var media: Set<MediaType> = []
         if reader.dimensions != nil { media.insert(.video) }
@@ -76,11 +79,11 @@ package final class URISource: @unchecked Sendable {
     }
 
     private static func open(
-        _ uri: String, _ media: Set<MediaType>, passesThrough: Bool
+        _ uri: String, _ media: Set<MediaType>, passesThrough: Bool, _ codec: Codec
     ) throws(DeviceError) -> (MediaReader, OutboundProxy?) {
-        if let opened = openAuthenticated(uri, media, passesThrough: passesThrough) { return opened }
+        if let opened = openAuthenticated(uri, media, passesThrough: passesThrough, codec) { return opened }
         do {
-            return (try MediaReader(uri: uri, select: media, passesThrough: passesThrough), nil)
+            return (try MediaReader(uri: uri, select: media, passesThrough: passesThrough, codec: codec), nil)
         } catch {
             throw .unreadable(MediaName.withoutSecrets(uri), reason: "\(error)")
         }
@@ -91,14 +94,14 @@ package final class URISource: @unchecked Sendable {
     ///
     /// Returns nil for everything else and on failure. The address is then opened directly, which reports the error.
     private static func openAuthenticated(
-        _ uri: String, _ media: Set<MediaType>, passesThrough: Bool
+        _ uri: String, _ media: Set<MediaType>, passesThrough: Bool, _ codec: Codec
     ) -> (MediaReader, OutboundProxy?)? {
         guard !MediaAccess.isRestricted, let address = MediaURI(uri), address.scheme == .rtsp, address.userInfo != nil,
             let server = NameResolution.resolve(host: address.host, port: address.port).first,
             let proxy = try? OutboundProxy(.rtsp(server), refused: { _ in }),
             let reader = try? MediaReader(
                 uri: address.text(at: proxy.address), name: MediaName.withoutSecrets(uri), select: media,
-                passesThrough: passesThrough)
+                passesThrough: passesThrough, codec: codec)
         else { return nil }
         return (reader, proxy)
     }

@@ -144,7 +144,7 @@ package struct RTMPMediaDemuxer: Sendable {
                 !configuration.parameterSets.isEmpty
             else { return nil }
             return .h264(configuration)
-        case .hevc: return HEVCDecoderConfiguration(record).map { .hevc($0) }
+        case .hevc: return record.withByteView { HEVCDecoderConfiguration($0) }.map { .hevc($0) }
         case .aac: return AudioSpecificConfiguration(record).map { .aac($0) }
         // An empty header means mono or stereo (Enhanced RTMP v2, "Enhanced Audio").
         case .opus where record.isEmpty: return .opus(.stereo)

@@ -17,7 +17,7 @@ struct BenchCommand: AsyncParsableCommand {
             SoakCommand.self, RenderCommand.self, RenderWorkerCommand.self, PlaybackCommand.self, OverlayCommand.self,
             TimelineBenchCommand.self, HLSRulesCommand.self, HLSCommand.self, IngestCommand.self,
             SourcesCommand.self, RecordingsCommand.self, ViewersCommand.self, HeadlineCommand.self, RoomsCommand.self,
-            CodecCostCommand.self, CodecCostWorkerCommand.self,
+            CodecCostCommand.self, CodecCostWorkerCommand.self, HEVCCommand.self,
             ClusterCommand.self, ClusterClientsCommand.self, ClusterCostCommand.self,
         ])
 }

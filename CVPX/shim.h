@@ -7,8 +7,8 @@
 // packet.
 
 static inline vpx_codec_err_t cvpx_encoder_open(
-    vpx_codec_ctx_t *context, const vpx_codec_enc_cfg_t *configuration) {
-    return vpx_codec_enc_init(context, vpx_codec_vp8_cx(), configuration, 0);
+    vpx_codec_ctx_t *context, vpx_codec_iface_t *codec, const vpx_codec_enc_cfg_t *configuration) {
+    return vpx_codec_enc_init(context, codec, configuration, 0);
 }
 
 static inline vpx_codec_err_t cvpx_control(vpx_codec_ctx_t *context, int control, int value) {

@@ -7,16 +7,15 @@ import Testing
         _ codec: Codec, size: Dimensions = SampleFrame.size, kilobits: Int64 = 1_500, frameRate: Double = 30
     ) throws -> any VideoEncoder {
         let bitrate = Bitrate.kilobits(kilobits)
-        return codec == .vp8
-            ? try VP8Encoder(dimensions: size, frameRate: frameRate, bitrate: bitrate)
-            : try X264Encoder(dimensions: size, frameRate: frameRate, bitrate: bitrate)
+        return try VideoEncoders.open(
+            .software, codec: codec, dimensions: size, frameRate: frameRate, bitrate: bitrate)
     }
 
     static func decoder(_ codec: Codec) throws -> any VideoDecoder {
-        codec == .vp8 ? try VP8Decoder() : try H264Decoder()
+        try VideoDecoders.open(codec)
     }
 
-    @Test("a frame is decoded to a similar one at once, with its own time", arguments: [Codec.h264, .vp8])
+    @Test("a frame is decoded to a similar one at once, with its own time", arguments: [Codec.h264, .vp8, .vp9, .av1])
     func roundTrip(_ codec: Codec) throws {
         let (encoder, decoder) = (try Self.encoder(codec), try Self.decoder(codec))
         for number in 0..<30 {
@@ -56,6 +55,28 @@ import Testing
         }
     }
 
+    @Test(
+        "a skipped frame is a reference of later ones, and has its timestamp",
+        arguments: [Codec.h264, .vp8, .vp9, .av1])
+    func skips(_ codec: Codec) throws {
+        let (encoder, decoder) = (try Self.encoder(codec), try Self.decoder(codec))
+        let reference = try Self.decoder(codec)
+        for number in 0..<12 {
+            let frame = try #require(try encoder.encode(SampleFrame.moving(number), forceKeyFrame: false).first)
+            let whole = try #require(try reference.decode(frame).first)
+            guard number == 11 else {
+                #expect(try decoder.skip(frame) == [frame.timestamp])
+                continue
+            }
+            let shown = try #require(try decoder.decode(frame).first)
+            #expect(SampleFrame.peakSignalToNoiseRatio(shown, whole) == .infinity)
+        }
+        #expect(throws: CodecError.self) {
+            let fresh = try Self.decoder(codec)
+            _ = try fresh.skip(try #require(try encoder.encode(SampleFrame.moving(12), forceKeyFrame: false).first))
+        }
+    }
+
     @Test("a forced key frame of VP8 can be decoded alone") func vp8KeyFrame() throws {
         let encoder = try Self.encoder(.vp8)
         for number in 0..<12 {
@@ -92,7 +113,7 @@ import Testing
         #expect(set[3] <= highest)
     }
 
-    @Test("a change of the bit rate is honored in both directions", arguments: [Codec.h264, .vp8])
+    @Test("a change of the bit rate is honored in both directions", arguments: [Codec.h264, .vp8, .vp9])
     func followsBitrateChanges(_ codec: Codec) throws {
         let size = Dimensions(width: 320, height: 180)
         let encoder = try Self.encoder(codec, size: size, kilobits: 1_000)
@@ -122,7 +143,9 @@ import Testing
         #expect(isNear(third, 1_000), "\(third)")
     }
 
-    @Test("a frame of other dimensions is rejected, and the encoder continues", arguments: [Codec.h264, .vp8])
+    @Test(
+        "a frame of other dimensions is rejected, and the encoder continues",
+        arguments: [Codec.h264, .vp8, .vp9, .av1])
     func otherDimensions(_ codec: Codec) throws {
         let encoder = try Self.encoder(codec)
         _ = try encoder.encode(SampleFrame.moving(0), forceKeyFrame: false)
@@ -132,7 +155,7 @@ import Testing
         #expect(try encoder.encode(SampleFrame.moving(2), forceKeyFrame: false).count == 1)
     }
 
-    @Test("invalid settings are rejected", arguments: [Codec.h264, .vp8])
+    @Test("invalid settings are rejected", arguments: [Codec.h264, .vp8, .vp9, .av1])
     func settings(_ codec: Codec) {
         for rate in [0, -1, Double.nan, .infinity] {
             #expect(throws: CodecError.self) { try Self.encoder(codec, frameRate: rate) }
@@ -143,7 +166,7 @@ import Testing
         #expect(throws: CodecError.self) { try Self.encoder(.h264, size: Dimensions(width: 65, height: 36)) }
     }
 
-    @Test("an encoder survives the lowest and the highest bit rate", arguments: [Codec.h264, .vp8])
+    @Test("an encoder survives the lowest and the highest bit rate", arguments: [Codec.h264, .vp8, .vp9, .av1])
     func extremeBitrates(_ codec: Codec) throws {
         let encoder = try Self.encoder(codec)
         for (number, rate) in [0, -5, 1, 40_000_000, Int64.max].enumerated() {

@@ -75,7 +75,8 @@ struct HEVCCommand: AsyncParsableCommand {
         let warm = try await measureFurtherJoins(viewer, &report)
         try report.finish(
             [
-                ("passThroughShare", cost), ("firstFrameP50", Percentile.of(first, 0.5)), ("firstFrameMax", first.max()),
+                ("passThroughShare", cost), ("firstFrameP50", Percentile.of(first, 0.5)),
+                ("firstFrameMax", first.max()),
                 ("furtherFirstFrameP50", Percentile.of(warm, 0.5)), ("furtherFirstFrameMax", warm.max()),
             ], targets: Self.targets)
     }
@@ -98,7 +99,9 @@ struct HEVCCommand: AsyncParsableCommand {
         ]
         try ffmpeg.run()
         ffmpeg.waitUntilExit()
-        guard ffmpeg.terminationStatus == 0 else { throw BenchFailure("ffmpeg does not encode H.265: it needs libx265") }
+        guard ffmpeg.terminationStatus == 0 else {
+            throw BenchFailure("ffmpeg does not encode H.265: it needs libx265")
+        }
         let reader = try MediaReader(uri: file.path, select: [.video], passesThrough: true, codec: .h265)
         var frames: [EncodedFrame] = []
         while let sample = try reader.nextSample() {

@@ -26,7 +26,8 @@ struct NetworksCommand: AsyncParsableCommand {
     static let all: [NetworkRow] =
         NetworkTestbed.ImpairedPeer.allCases.flatMap { impairedPeer in
             NetworkRow.steady(impairedPeer) + NetworkRow.narrow(impairedPeer) + NetworkRow.interrupted(impairedPeer)
-        } + [NetworkRow.lossyPeer, NetworkRow.synchronized, NetworkRow.simulcast] + NetworkRow.browsers
+        } + NetworkRow.otherCodecs + [NetworkRow.lossyPeer, NetworkRow.synchronized, NetworkRow.simulcast]
+        + NetworkRow.browsers
 
     private var chosen: [NetworkRow] {
         guard let rows else { return Self.all }

@@ -58,6 +58,24 @@ extension NetworkRow {
         }
     }
 
+    /// The rows of the networks with loss for the codecs VP9 and AV1, which the publisher encodes.
+    static let otherCodecs: [NetworkRow] = ["vp9", "av1"].flatMap { codec in
+        networks.filter { ["loss-2", "bursts-5"].contains($0.name) }.flatMap { network in
+            NetworkTestbed.ImpairedPeer.allCases.map { impairedPeer in
+                NetworkRow(name: "\(codec)-\(network.name)-\(impairedPeer.rawValue)", targets: network.targets) { seconds in
+                    var options = NetworkTestbed.Options()
+                    options.impairedPeer = impairedPeer
+                    options.conditions = network.conditions
+                    options.publish = ["--codec", codec]
+                    return try await MeasuredTestbed.run(options) { watched in
+                        try await watched.wait(Double(seconds))
+                        return metrics(of: try watched.viewerMeasurement(since: watched.start), watched.testbed)
+                    }
+                }
+            }
+        }
+    }
+
     private static func metrics(of watching: ViewerMeasurement, _ testbed: NetworkTestbed) -> Metrics {
         let link = testbed.network.statistics(of: 0)
         return [

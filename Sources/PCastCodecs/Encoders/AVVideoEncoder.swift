@@ -10,6 +10,7 @@ final class AVVideoEncoder {
     }
 
     private let context: AVCodecContextHolder
+    private let codec: Codec
     private let packet = AVPacketHolder()
     /// The frames that were sent to the encoder and have not come out, oldest first.
     private var pending: [Source] = []
@@ -21,17 +22,17 @@ final class AVVideoEncoder {
     /// The longest time between key frames, in seconds. Key frames are otherwise made on request only.
     private static let longestInterval = 3600.0
 
-    /// Creates an encoder from a context that is already open.
-    init(_ context: AVCodecContextHolder) { self.context = context }
+    /// Creates an encoder of a codec from a context that is already open.
+    init(_ context: AVCodecContextHolder, codec: Codec = .h264) { (self.context, self.codec) = (context, codec) }
 
     /// Configures an encoder before it is opened: no B-frames, one thread. Throws `CodecError.unsupported` for an odd
     /// size or a frame rate outside 1...1,000.
     static func describe(
         _ settings: UnsafeMutablePointer<AVCodecContext>, dimensions: Dimensions, frameRate: Double, bitrate: Bitrate,
-        color: VideoColor
+        color: VideoColor, profile: Int32 = FF_PROFILE_H264_CONSTRAINED_BASELINE
     ) throws(CodecError) {
         guard dimensions.width % 2 == 0, dimensions.height % 2 == 0, dimensions.width > 0, dimensions.height > 0 else {
-            throw .unsupported("H.264 requires an even width and height, not \(dimensions)")
+            throw .unsupported("4:2:0 requires an even width and height, not \(dimensions)")
         }
         guard (1...1_000).contains(frameRate) else { throw .unsupported("\(frameRate) frames per second") }
         let rate = Int32((frameRate * 1000).rounded())
@@ -45,7 +46,7 @@ final class AVVideoEncoder {
         settings.pointee.keyint_min = settings.pointee.gop_size
         settings.pointee.thread_count = 1
         settings.describe(color)
-        settings.pointee.profile = FF_PROFILE_H264_CONSTRAINED_BASELINE
+        settings.pointee.profile = profile
         set(bitrate, on: settings)
     }
 
@@ -96,7 +97,7 @@ final class AVVideoEncoder {
         let source = pending.remove(at: index)
         let bytes = UnsafeRawBufferPointer(start: packet.pointer.pointee.data, count: Int(packet.pointer.pointee.size))
         return EncodedFrame(
-            codec: .h264, bytes: Array(bytes), isKeyFrame: packet.pointer.pointee.flags & AV_PKT_FLAG_KEY != 0,
+            codec: codec, bytes: Array(bytes), isKeyFrame: packet.pointer.pointee.flags & AV_PKT_FLAG_KEY != 0,
             timestamp: source.timestamp, captureTime: source.captureTime)
     }
 }

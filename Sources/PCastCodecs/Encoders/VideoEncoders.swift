@@ -11,8 +11,14 @@ package enum VideoEncoders {
     /// Returns all known encoders, including those that do not work. The first call tests the hardware encoders.
     package static func available() -> [VideoEncoderInfo] {
         var infos = [
-            VideoEncoderInfo(name: X264Encoder.encoderName, codec: .h264, isHardware: false, reason: softwareReason),
-            VideoEncoderInfo(name: VP8Encoder.encoderName, codec: .vp8, isHardware: false, reason: nil),
+            VideoEncoderInfo(
+                name: X264Encoder.encoderName, codec: .h264, isHardware: false,
+                reason: softwareReason(X264Encoder.encoderName)),
+            VideoEncoderInfo(name: VPXEncoder.name(of: .vp8), codec: .vp8, isHardware: false, reason: nil),
+            VideoEncoderInfo(name: VPXEncoder.name(of: .vp9), codec: .vp9, isHardware: false, reason: nil),
+            VideoEncoderInfo(
+                name: AV1Encoder.encoderName, codec: .av1, isHardware: false,
+                reason: softwareReason(AV1Encoder.encoderName)),
         ]
         infos += HardwareEncoderModel.all.map { model in
             VideoEncoderInfo(name: model.name, codec: .h264, isHardware: true, reason: reason(model))
@@ -25,13 +31,14 @@ package enum VideoEncoders {
     package static func names(of codec: Codec) -> [String] {
         switch codec {
         case .h264: [X264Encoder.encoderName] + HardwareEncoderModel.all.map(\.name)
-        case .vp8: [VP8Encoder.encoderName]
-        case .vp9, .av1, .h265, .opus: []
+        case .vp8, .vp9: [VPXEncoder.name(of: codec)]
+        case .av1: [AV1Encoder.encoderName]
+        case .h265, .opus: []
         }
     }
 
-    private static var softwareReason: String? {
-        avcodec_find_encoder_by_name(X264Encoder.encoderName) == nil ? "FFmpeg was built without it" : nil
+    private static func softwareReason(_ name: String) -> String? {
+        avcodec_find_encoder_by_name(name) == nil ? "FFmpeg was built without it" : nil
     }
 
     /// Opens an encoder.
@@ -45,7 +52,7 @@ package enum VideoEncoders {
     ///   - dimensions: The size of the frames, even numbers.
     ///   - frameRate: The frames per second, for the rate control; 1...1,000.
     ///   - bitrate: The target bitrate.
-    ///   - color: The color description of the frames. VP8 supports only BT.601, to which frames are converted.
+    ///   - color: The color description of the frames. Those of VP8 and VP9 are converted to BT.601.
     /// - Returns: The open encoder.
     /// - Throws: `CodecError.unsupported` if the encoder is unavailable or no encoder accepts the settings.
     package static func open(
@@ -56,8 +63,11 @@ package enum VideoEncoders {
             switch codec {
             case .h264:
                 try X264Encoder(dimensions: dimensions, frameRate: frameRate, bitrate: bitrate, color: color)
-            case .vp8: try VP8Encoder(dimensions: dimensions, frameRate: frameRate, bitrate: bitrate)
-            case .vp9, .av1, .h265: throw .unsupported("\(codec.rawValue) is not encoded here: use h264 or vp8")
+            case .vp8, .vp9:
+                try VPXEncoder(codec: codec, dimensions: dimensions, frameRate: frameRate, bitrate: bitrate)
+            case .av1: try AV1Encoder(dimensions: dimensions, frameRate: frameRate, bitrate: bitrate, color: color)
+            case .h265:
+                throw .unsupported("H.265 is not encoded here: publish an address with H.265 that has no B-frames")
             case .opus: throw .unsupported("Opus is not a video codec: use h264 or vp8")
             }
         }
@@ -69,7 +79,7 @@ package enum VideoEncoders {
         switch choice {
         case .software: return try software()
         case .named(let name):
-            if name == (codec == .h264 ? X264Encoder.encoderName : VP8Encoder.encoderName) { return try software() }
+            if names(of: codec).first == name { return try software() }
             guard codec == .h264, let model = HardwareEncoderModel.all.first(where: { $0.name == name }) else {
                 throw .unsupported("there is no encoder “\(name)” for \(codec.rawValue)")
             }

@@ -1,8 +1,9 @@
 import CVPX
 package import PCastCore
 
-/// A VP8 encoder. It calls libvpx directly, because libavcodec's wrapper ignores bitrate changes while encoding.
-package final class VP8Encoder: VideoEncoder {
+/// An encoder of VP8 or of VP9 (profile 0). It calls libvpx directly, because libavcodec's wrapper ignores bitrate changes
+/// while encoding.
+package final class VPXEncoder: VideoEncoder {
     /// The state of libvpx. It is freed once, even if the encoder's `init` throws.
     private final class Context {
         let pointer = UnsafeMutablePointer<vpx_codec_ctx_t>.allocate(capacity: 1)
@@ -15,10 +16,13 @@ package final class VP8Encoder: VideoEncoder {
         }
     }
 
-    /// The name of the encoder, `libvpx`.
-    package let name = VP8Encoder.encoderName
-    static let encoderName = "libvpx"
+    /// FFmpeg's name of the encoder, `libvpx` or `libvpx-vp9`.
+    package let name: String
 
+    /// Returns the name of the encoder of a codec.
+    static func name(of codec: Codec) -> String { codec == .vp9 ? "libvpx-vp9" : "libvpx" }
+
+    private let codec: Codec
     private let holder = Context()
     private var context: UnsafeMutablePointer<vpx_codec_ctx_t> { holder.pointer }
     private var configuration = vpx_codec_enc_cfg_t()
@@ -27,25 +31,31 @@ package final class VP8Encoder: VideoEncoder {
     private var next: Int64 = 0
     private let matrices = MatrixConverter()
 
-    /// The speed from 1 (best) to 16 (fastest). A negative value sets a fixed speed. The adaptive speed of libvpx used
-    /// twice the CPU time for a gain of 0.5 dB.
-    private static let speed: Int32 = -8
+    /// The speed. That of VP8 is from 1 (best) to 16 (fastest), and a negative value sets a fixed one. The adaptive speed
+    /// of libvpx used twice the CPU time for a gain of 0.5 dB. That of VP9 is from 0 to 9.
+    private static func speed(of codec: Codec) -> Int32 { codec == .vp9 ? 8 : -8 }
 
     /// Opens the encoder.
     ///
     /// - Parameters:
+    ///   - codec: VP8 or VP9.
     ///   - dimensions: The size of the frames, even numbers.
     ///   - frameRate: The frames per second, for the rate control; 1...1,000.
     ///   - bitrate: The target bitrate.
     /// - Throws: `CodecError.unsupported` if libvpx does not accept the settings.
-    package init(dimensions: Dimensions, frameRate: Double, bitrate: Bitrate) throws(CodecError) {
+    package init(
+        codec: Codec = .vp8, dimensions: Dimensions, frameRate: Double, bitrate: Bitrate
+    ) throws(CodecError) {
+        precondition(codec == .vp8 || codec == .vp9, "libvpx encodes VP8 and VP9")
+        (self.codec, name) = (codec, Self.name(of: codec))
         guard (1...1_000).contains(frameRate) else { throw .unsupported("\(frameRate) frames per second") }
         guard (1...16_383).contains(dimensions.width), (1...16_383).contains(dimensions.height) else {
-            throw .unsupported("VP8 video of \(dimensions)")
+            throw .unsupported("\(codec.rawValue) video of \(dimensions)")
         }
         self.dimensions = dimensions
         ticksPerFrame = Int64((90_000 / frameRate).rounded())
-        guard vpx_codec_enc_config_default(vpx_codec_vp8_cx(), &configuration, 0) == VPX_CODEC_OK else {
+        let interface = codec == .vp9 ? vpx_codec_vp9_cx() : vpx_codec_vp8_cx()
+        guard vpx_codec_enc_config_default(interface, &configuration, 0) == VPX_CODEC_OK else {
             throw .missing("libvpx")
         }
         configuration.g_w = UInt32(dimensions.width)
@@ -67,12 +77,16 @@ package final class VP8Encoder: VideoEncoder {
         configuration.rc_dropframe_thresh = 0
         configuration.kf_mode = VPX_KF_DISABLED
         configuration.rc_target_bitrate = Self.kilobits(bitrate)
-        guard cvpx_encoder_open(holder.pointer, &configuration) == VPX_CODEC_OK else {
-            throw .unsupported("VP8 cannot be encoded at \(dimensions)")
+        guard cvpx_encoder_open(holder.pointer, interface, &configuration) == VPX_CODEC_OK else {
+            throw .unsupported("\(codec.rawValue) cannot be encoded at \(dimensions)")
         }
-        _ = cvpx_control(context, Int32(VP8E_SET_CPUUSED.rawValue), Self.speed)
+        _ = cvpx_control(context, Int32(VP8E_SET_CPUUSED.rawValue), Self.speed(of: codec))
         _ = cvpx_control(context, Int32(VP8E_SET_STATIC_THRESHOLD.rawValue), 1)
         _ = cvpx_control(context, Int32(VP8E_SET_MAX_INTRA_BITRATE_PCT.rawValue), 900)
+        guard codec == .vp9 else { return }
+        // Cyclic refresh, which suits a constant bit rate.
+        _ = cvpx_control(context, Int32(VP9E_SET_AQ_MODE.rawValue), 3)
+        _ = cvpx_control(context, Int32(VP9E_SET_COLOR_SPACE.rawValue), Int32(VPX_CS_BT_601.rawValue))
     }
 
     /// Returns the bitrate in libvpx's unit (kbit/s), within the range that does not overflow.
@@ -96,7 +110,7 @@ package final class VP8Encoder: VideoEncoder {
         guard frame.dimensions == dimensions else {
             throw .unsupported("the encoder was opened for \(dimensions), not \(frame.dimensions)")
         }
-        // VP8 always uses the BT.601 matrix (RFC 6386, section 9.2).
+        // VP8 always uses the BT.601 matrix (RFC 6386, section 9.2). VP9 declares it.
         let frame = matrices.convert(frame, to: .bt601)
         var image = vpx_image_t()
         vpx_img_wrap(
@@ -125,7 +139,7 @@ package final class VP8Encoder: VideoEncoder {
             guard cvpx_packet_picture(packet, &bytes, &count, &isKeyFrame) != 0, count > 0 else { continue }
             frames.append(
                 EncodedFrame(
-                    codec: .vp8, bytes: Array(UnsafeRawBufferPointer(start: bytes, count: count)),
+                    codec: codec, bytes: Array(UnsafeRawBufferPointer(start: bytes, count: count)),
                     isKeyFrame: isKeyFrame != 0, timestamp: source.timestamp, captureTime: source.captureTime))
         }
         return frames

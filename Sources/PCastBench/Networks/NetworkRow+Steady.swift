@@ -62,7 +62,8 @@ extension NetworkRow {
     static let otherCodecs: [NetworkRow] = ["vp9", "av1"].flatMap { codec in
         networks.filter { ["loss-2", "bursts-5"].contains($0.name) }.flatMap { network in
             NetworkTestbed.ImpairedPeer.allCases.map { impairedPeer in
-                NetworkRow(name: "\(codec)-\(network.name)-\(impairedPeer.rawValue)", targets: network.targets) { seconds in
+                NetworkRow(name: "\(codec)-\(network.name)-\(impairedPeer.rawValue)", targets: network.targets) {
+                    seconds in
                     var options = NetworkTestbed.Options()
                     options.impairedPeer = impairedPeer
                     options.conditions = network.conditions

@@ -13,7 +13,7 @@ struct CodecCostCommand: AsyncParsableCommand {
             In memory and on virtual time: a publisher of 1.3 Mbit/s with a key frame in each second, the SFU, and viewers, \
             with real keys. The packets of AV1 have dependency descriptors with two temporal layers, which every viewer \
             receives. Callgrind (valgrind) counts the instructions, including those for the publisher's packets, and a \
-            preloaded library the allocations. A C compiler (cc) is required.
+            preloaded library the allocations. A C compiler (cc) and strip are required.
             """)
 
     @Option(help: "Number of viewers.")
@@ -77,18 +77,27 @@ struct CodecCostCommand: AsyncParsableCommand {
         return (others / packets, Double(forwarding.allocations) / packets)
     }
 
-    /// Lets Callgrind count the instructions of the same run in another process.
+    /// Lets Callgrind count the instructions of the same run in another process. The program has no debug information
+    /// there, which valgrind 3.19 cannot read.
     private func instructions(_ codec: Codec) throws -> InstructionCount {
         let profile = FileManager.default.temporaryDirectory.appendingPathComponent("pcast-\(UUID().uuidString).out")
         defer { try? FileManager.default.removeItem(at: profile) }
         let own = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+        let program = FileManager.default.temporaryDirectory.appendingPathComponent("pcast-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: program) }
+        try SystemProgram.run("strip", ["--strip-debug", "-o", program.path, own])
         var environment = ProcessInfo.processInfo.environment
         environment["LD_PRELOAD"] = nil
+        // Libraries may be beside the program.
+        let folder = URL(fileURLWithPath: own).deletingLastPathComponent().path
+        environment["LD_LIBRARY_PATH"] = [folder, environment["LD_LIBRARY_PATH"]].compactMap(\.self)
+            .joined(separator: ":")
         let process = try FinishedProcess(
             running: "/usr/bin/env",
             [
                 "valgrind", "--tool=callgrind", "--callgrind-out-file=\(profile.path)",
-                "--toggle-collect=\(CodecForwarding.countedNames)", own, "codec-cost-worker", "--codec",
+                "--toggle-collect=\(CodecForwarding.countedNames)", program.path, CodecCostWorkerCommand.name,
+                "--codec",
                 codec == .av1 ? "av1" : "h264", "--viewers", "\(viewers)", "--milliseconds", "\(milliseconds)",
             ], environment: environment, recording: .both)
         guard process.hasSucceeded else {

@@ -20,9 +20,10 @@ struct RenderWorkerCommand: AsyncParsableCommand {
 }
 
 /// `pcast-bench codec-cost-worker` is a process of `pcast-bench codec-cost` whose instructions are counted.
-struct CodecCostWorkerCommand: AsyncParsableCommand {
+struct CodecCostWorkerCommand: ParsableCommand {
+    static let name = "codec-cost-worker"
     static let configuration = CommandConfiguration(
-        commandName: "codec-cost-worker", abstract: "Forward in memory; started by “codec-cost”.",
+        commandName: name, abstract: "Forward in memory; started by “codec-cost”.",
         shouldDisplay: false)
 
     enum Kind: String, ExpressibleByArgument { case h264, av1 }
@@ -31,7 +32,7 @@ struct CodecCostWorkerCommand: AsyncParsableCommand {
     @Option var viewers: Int
     @Option var milliseconds: Int
 
-    func run() async throws {
+    func run() throws {
         let forwarding = try CodecForwarding(codec == .av1 ? .av1 : .h264, viewers: viewers)
         forwarding.measure(for: .milliseconds(Int64(milliseconds)))
     }

@@ -89,6 +89,20 @@ extension EndToEnd {
         }
 
         @Test(
+            "a page names H.265 that its browser lacks, and what helps, and plays the audio",
+            .enabled(if: ThisMachine.hasFFmpeg), .timeLimit(.minutes(5)), arguments: ["chromium", "firefox"])
+        func missingH265(browser: String) async throws {
+            try await TestWorkspace.run { workspace in
+                let machine = try await MachineNetwork.start("v4 route", in: workspace)
+                let publisher = try await machine.publish(codec: "h265", video: try await Film.makeH265(in: workspace))
+                let pages = try machine.use(
+                    publisher.uri, browser: browser, seconds: 1,
+                    ["--stream", publisher.stream, "--message", "no H.265", "--explanation", "offer H.264", "--audio"])
+                _ = try await pages.figures()
+            }
+        }
+
+        @Test(
             "media of a platform on loopback is only for its own machine, and others receive no answer",
             .timeLimit(.minutes(5)), arguments: [1, 2])
         func unknownPeers(shards: Int) async throws {

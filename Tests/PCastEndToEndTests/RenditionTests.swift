@@ -93,6 +93,32 @@ extension EndToEnd {
         }
 
         @Test(
+            "viewers of H.265 receive it as it is, and a browser without it a rendition in H.264",
+            .enabled(if: ThisMachine.hasFFmpeg && ThisMachine.hasChromium))
+        func otherCodec() async throws {
+            try await TestWorkspace.run { workspace in
+                let platform = try await LocalPlatform.start(in: workspace, ["--renditions", "all"])
+                let publisher = try workspace.pcast(
+                    "publish", "--uri", platform.uri, "--video", try await Film.makeH265(in: workspace), "--audio",
+                    "synthetic", "--codec", "h265")
+                let stream = try #require(try await publisher.event("publishing")["streamId"].text)
+                let own = try await WatchedStream.open(stream, of: platform)
+                try await own.height(360, since: 0)
+                #expect(!platform.program.messages.lines.values.contains { $0.contains("renditions are made") })
+                let page = try Peer(
+                    "watch_chromium.py", ["\(platform.uri)/watch/\(stream)"], in: nil, of: workspace, seconds: 2)
+                let figures = try await page.figures()
+                #expect(figures["videoCodec"].text == "video/H264")
+                print("the first frame of H.264: \(figures["firstPictureMilliseconds"]) ms after the page was opened")
+                try await Self.logs("layers=transcoded", platform)
+                await own.close()
+                try await Self.logs(Self.end, platform)
+                try await publisher.end()
+                try await platform.program.end()
+            }
+        }
+
+        @Test(
             "only the viewer on a narrow link receives a lower layer, and returns to the encoder's layer when the link recovers",
             .enabled(if: ThisMachine.hasFFmpeg))
         func narrowLink() async throws {

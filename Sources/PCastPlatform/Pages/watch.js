@@ -154,10 +154,11 @@ function describeUnplayable(error) {
   if (!missing.length) return ["This browser cannot play all of the stream", error.message];
   const plugIn = "Firefox decodes H.264 with its OpenH264 plug-in, which it downloads: connect this computer to the " +
     "internet, or use";
-  return [
-    `This browser cannot decode the video: it has no ${missing.join(" and no ")}`,
-    `${isFirefox && missing.includes("H.264") ? plugIn : "Use"} another browser, such as Chromium.`,
-  ];
+  // Chromium and Firefox decode H.265 on few systems only.
+  const advice = missing.includes("H.265")
+    ? "Use a browser with H.265, such as Safari, or ask whoever runs the stream to offer H.264 too."
+    : `${isFirefox && missing.includes("H.264") ? plugIn : "Use"} another browser, such as Chromium.`;
+  return [`This browser cannot decode the video: it has no ${missing.join(" and no ")}`, advice];
 }
 
 function showNoAddress() {

@@ -59,6 +59,20 @@ struct Film: Sendable {
         return film
     }
 
+    /// Makes a film of H.265 as a camera sends it, without B-frames and with a key frame in each second. Returns the source
+    /// that plays it in a loop. Throws `EndToEndFailure` if FFmpeg fails.
+    static func makeH265(in workspace: TestWorkspace) async throws -> String {
+        let path = workspace.path("camera.ts")
+        try await workspace.run(
+            "ffmpeg",
+            [
+                "-v", "error", "-nostdin", "-f", "lavfi", "-i", "testsrc2=size=640x360:rate=\(frameRate):duration=4",
+                "-c:v", "libx265", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-x265-params",
+                "bframes=0:keyint=30:min-keyint=30:scenecut=0:open-gop=0:log-level=none", path,
+            ])
+        return "\(path)?loop=1"
+    }
+
     private static func makeRound(
         seconds: Int, size: Dimensions, in workspace: TestWorkspace
     ) async throws -> Film {

@@ -53,9 +53,12 @@ struct MachineNetwork: Sendable {
     }
 
     /// Starts a publisher with its own platform, as by default.
-    func publish(codec: String = "h264") async throws -> (program: RunningProgram, uri: String, stream: String) {
-        let program = try pcast(
-            ["publish", "--video", "synthetic", "--audio", "synthetic", "--size", "640x360", "--codec", codec])
+    func publish(
+        codec: String = "h264", video: String = "synthetic"
+    ) async throws -> (program: RunningProgram, uri: String, stream: String) {
+        // Other sources keep their size.
+        let size = video == "synthetic" ? ["--size", "640x360"] : []
+        let program = try pcast(["publish", "--video", video, "--audio", "synthetic", "--codec", codec] + size)
         guard let stream = try await program.event("publishing")["streamId"].text,
             let uri = try await program.event("listening")["uri"].text
         else { throw EndToEndFailure("no stream\n\(program.report)") }

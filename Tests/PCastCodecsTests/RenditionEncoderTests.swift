@@ -43,7 +43,7 @@ struct RenditionEncoderTests {
         }
     }
 
-    @Test("renditions of codecs that are not encoded here are in H.264", arguments: VideoDecodersTests.examples)
+    @Test("renditions of VP9, AV1 and H.265 are in H.264", arguments: VideoDecodersTests.examples)
     func otherCodecs(example: VideoDecodersTests.Example) throws {
         let encoder = try RenditionEncoder(codec: example.codec, encoder: .software)
         encoder.setTargets([.init(number: 1, height: 0, bitrate: .kilobits(0))])

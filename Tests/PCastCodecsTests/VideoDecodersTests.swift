@@ -2,7 +2,7 @@ import PCastCodecs
 import PCastCore
 import Testing
 
-/// The decoders of codecs that are not encoded here.
+/// The decoders of VP9, AV1 and H.265.
 @Suite struct VideoDecodersTests {
     /// The first frames of a video with 208x120 gray pixels.
     struct Example: Sendable, CustomTestStringConvertible {

@@ -26,8 +26,8 @@ package struct Rendition: Hashable, Sendable {
     /// The layer of ``transcoded``.
     package static let transcodedLayer = 1
 
-    /// Returns the codec of the renditions of a source. Of codecs that are not encoded here, they are H.264, which every
-    /// viewer decodes.
+    /// Returns the codec of the renditions of a source. Of VP9, AV1 and H.265, they are H.264, which every viewer decodes
+    /// and which costs least to encode.
     package static func codec(of source: Codec) -> Codec {
         switch source {
         case .h264, .vp8, .opus: source

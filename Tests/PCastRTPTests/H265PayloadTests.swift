@@ -69,6 +69,25 @@ import Testing
         #expect(H264Fixtures.depacketize(.h265, [Self.cleanSlice]).frame?.isKeyFrame == false)
     }
 
+    @Test("units of other layers do not make a key frame, and their parameter sets replace none")
+    func otherLayers() {
+        let others: [[UInt8]] = Self.sets.map { set in [set[0], set[1] | 0x08] + set.dropFirst(2) }
+        let other: [UInt8] = [Self.cleanSlice[0], Self.cleanSlice[1] | 0x08] + Self.cleanSlice.dropFirst(2)
+        #expect(Self.inspect(Self.aggregate(Self.sets + [other])) == .parameterSets)
+        #expect(Self.inspect(Self.aggregate(others + [Self.cleanSlice])) == .idr)
+        #expect(Self.inspect(Self.aggregate(Self.sets + others + [Self.cleanSlice, other])) == .keyFrame)
+        let whole = Self.aggregate(Self.sets + others + [Self.cleanSlice, other])
+        let (frame, bytes) = H264Fixtures.depacketize(.h265, [whole])
+        #expect(frame?.isKeyFrame == true)
+        #expect(bytes == H264Fixtures.annexB(Self.sets + others + [Self.cleanSlice, other]))
+        let bare = H264Fixtures.depacketize(.h265, [Self.aggregate(others + [Self.cleanSlice])]).frame
+        #expect(bare == DepacketizedFrame(isKeyFrame: false, hasSlice: true))
+        var track = Track()
+        let first = track.append([whole], frame: 1)
+        let second = track.append([Self.aggregate([Self.cleanSlice, other])], frame: 2)
+        #expect(first.dimensions == Fixtures.size && second.isKeyFrame && second.dimensions == Fixtures.size)
+    }
+
     @Test("malformed payloads are counted, and their frames are dropped")
     func malformed() {
         let broken: [[[UInt8]]] = [

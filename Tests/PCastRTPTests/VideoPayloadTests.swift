@@ -177,6 +177,8 @@ import Testing
         let layered = H264Fixtures.depacketize(.av1, [[0x10, 0x34, 0x28, 0x30, 1]]).bytes
         #expect(layered == [0x12, 0, 0x36, 0x28, 2, 0x30, 1])
         let malformed: [[UInt8]] = [
+            // The forbidden bit of a unit.
+            [0x10, 0xB0, 0x30, 1],
             [0x10, 0x32, 9, 0x30], [0x00, 9, 0x30], [0x90, 1, 2], [0x50, 0x30, 1], [0x20, 0x81],
         ]
         for broken in malformed {

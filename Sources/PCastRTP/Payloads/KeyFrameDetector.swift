@@ -160,7 +160,7 @@ package enum KeyFrameDetector {
         // The number of kinds of parameter sets in their order.
         var kinds: UInt8 = 0
         while let unit = reader.next(in: payload) {
-            guard unit.isStart else { continue }
+            guard unit.isStart, unit.isBaseLayer else { continue }
             if H265NALUnit.isParameterSet(unit.type) {
                 finding = .parameterSets
                 if unit.type == H265NALUnit.videoParameterSet + kinds { kinds += 1 }

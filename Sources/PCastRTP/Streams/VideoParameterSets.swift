@@ -83,13 +83,15 @@ struct VideoUnitReader {
         init(_ unit: H265PayloadReader.Unit) {
             kind =
                 switch unit.type {
+                // Decoders of the base layer ignore the others.
+                case _ where !unit.isBaseLayer: .other
                 case H265NALUnit.randomAccess: .randomAccess
                 case H265NALUnit.videoParameterSet...H265NALUnit.pictureParameterSet: .parameterSet
                 case H265NALUnit.accessUnitDelimiter: .delimiter
                 default: .other
                 }
             type = unit.type
-            isFirstSet = type == H265NALUnit.videoParameterSet
+            isFirstSet = type == H265NALUnit.videoParameterSet && unit.isBaseLayer
             (range, isStart, isWhole, body) = (unit.range, unit.isStart, unit.isWhole, unit.body)
         }
 

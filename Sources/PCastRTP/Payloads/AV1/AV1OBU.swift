@@ -10,6 +10,8 @@ enum AV1OBU {
     static let tileList: UInt8 = 8
     static let padding: UInt8 = 15
 
+    /// The bit of the header that must not be set.
+    static let forbiddenBit: UInt8 = 0x80
     /// The bit of the header that marks an extension byte.
     static let extensionBit: UInt8 = 0x04
     /// The bit of the header that marks a size field.

@@ -180,7 +180,9 @@ package struct AV1Depacketizer: Sendable {
 
     /// Adds the size to a complete unit, or removes the unit if a decoder does not need it.
     private mutating func finishUnit(from start: Int, in bytes: inout [UInt8]) {
-        guard start < bytes.count, start + AV1OBU.headerSize(bytes[start]) <= bytes.count else {
+        guard start < bytes.count, bytes[start] & AV1OBU.forbiddenBit == 0,
+            start + AV1OBU.headerSize(bytes[start]) <= bytes.count
+        else {
             bytes.removeLast(bytes.count - start)
             drop()
             return

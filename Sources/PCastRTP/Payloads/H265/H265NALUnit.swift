@@ -70,6 +70,8 @@ struct H265PayloadReader {
         let isStart: Bool
         /// Whether it is a whole unit.
         let isWhole: Bool
+        /// Whether it belongs to the base layer.
+        let isBaseLayer: Bool
 
         /// The offset of the data after the header.
         var body: Int { isWhole ? range.lowerBound + H265NALUnit.headerSize : range.lowerBound }
@@ -89,7 +91,9 @@ struct H265PayloadReader {
                 return Self.fragment(payload)
             case let type:
                 offset = payload.count
-                return Unit(type: type, range: 0..<payload.count, isStart: true, isWhole: true)
+                return Unit(
+                    type: type, range: 0..<payload.count, isStart: true, isWhole: true,
+                    isBaseLayer: H265NALUnit.isBaseLayer(payload))
             }
         }
         guard offset + 2 < payload.count else { return nil }
@@ -100,7 +104,9 @@ struct H265PayloadReader {
             return nil
         }
         offset = start + size
-        return Unit(type: H265NALUnit.type(payload[start]), range: start..<offset, isStart: true, isWhole: true)
+        return Unit(
+            type: H265NALUnit.type(payload[start]), range: start..<offset, isStart: true, isWhole: true,
+            isBaseLayer: H265NALUnit.isBaseLayer(payload.extracting(start..<offset)))
     }
 
     /// Parses a fragmentation unit.
@@ -108,7 +114,7 @@ struct H265PayloadReader {
         guard payload.count > 3 else { return nil }
         return Unit(
             type: payload[2] & 0x3F, range: 3..<payload.count, isStart: payload[2] & H265NALUnit.fragmentStart != 0,
-            isWhole: false)
+            isWhole: false, isBaseLayer: H265NALUnit.isBaseLayer(payload))
     }
 
     /// Returns whether a payload contains only slices of skipped leading frames, from its first unit.

@@ -254,13 +254,13 @@ package struct H265Depacketizer: Sendable {
     private mutating func appendUnit(_ unit: Span<UInt8>, to bytes: inout [UInt8]) {
         let type = unit.isEmpty ? UInt8.max : H265NALUnit.type(unit[0])
         guard unit.count > H265NALUnit.headerSize, H265NALUnit.isSpecified(type) else { return dropUnit() }
-        note(type)
+        if H265NALUnit.isBaseLayer(unit) { note(type) }
         if H265NALUnit.isParameterSet(type) { remember(unit) }
         bytes.append(contentsOf: AnnexBReader.startCode)
         bytes.append(contentsOf: unit)
     }
 
-    /// Records the type of a NAL unit.
+    /// Records the type of a NAL unit of the base layer.
     private mutating func note(_ type: UInt8) {
         hasSlice = hasSlice || H265NALUnit.isSlice(type)
         hasRandomAccess = hasRandomAccess || H265NALUnit.randomAccess.contains(type)
@@ -305,7 +305,7 @@ package struct H265Depacketizer: Sendable {
         bytes.append(contentsOf: payload.extracting(3..<payload.count))
         guard isEnd, case .open(let start, _) = fragmentation else { return }
         fragmentation = .none
-        note(type)
+        if H265NALUnit.isBaseLayer(payload) { note(type) }
         if H265NALUnit.isParameterSet(type) {
             remember(bytes.span.extracting(start + AnnexBReader.startCode.count..<bytes.count))
         }

@@ -14,7 +14,7 @@ import Testing
         ], [0x44, 1, 0xC1, 0x72, 0xB4, 0x62, 0x40],
     ]
     private static let delimiter: [UInt8] = [0x46, 0x01, 0x50]
-    /// Slices of an IDR picture, of a clean random access picture, of another one, and of a leading one (RASL).
+    /// Slices of an IDR picture, of a clean random access frame, of another frame, and of a leading one (RASL).
     private static let idr: [UInt8] = [0x26, 0x01, 0xAF, 1, 2, 3]
     private static let clean: [UInt8] = [0x2A, 0x01, 0xAF, 4, 5, 6]
     private static let slice: [UInt8] = [0x02, 0x01, 0xD0, 7, 8, 9]

@@ -151,7 +151,7 @@ final class RTSPCamera: Sendable {
             var offset = 0
             while offset < bytes.count {
                 let count = Glibc.send(
-                    client, bytes.baseAddress! + offset, bytes.count - offset, Int32(MSG_NOSIGNAL.rawValue))
+                    client, bytes.baseAddress! + offset, bytes.count - offset, Int32(MSG_NOSIGNAL))
                 guard count > 0 else { return false }
                 offset += count
             }

@@ -77,9 +77,10 @@ import Testing
         let options =
             "-c:v libx265 -preset ultrafast -x265-params bframes=0:keyint=10:min-keyint=10:scenecut=0:log-level=none"
         try with(file, "\(Self.sources) \(options) -c:a aac -shortest") { path in
-            let reader = try MediaReader(uri: path, passesThrough: true, codec: .h265)
+            let reader = try MediaReader(uri: path, passesThrough: true, codecs: [.h264, .h265])
             let content = try read(reader)
-            #expect(reader.transcodeReason == nil && content.frames.isEmpty && content.coded.count == 50)
+            #expect(reader.passedCodec == .h265 && reader.transcodeReason == nil)
+            #expect(content.frames.isEmpty && content.coded.count == 50)
             #expect(content.sampleCount > 0)
             let decoder = try VideoDecoders.open(.h265)
             for (number, frame) in content.coded.enumerated() {
@@ -88,7 +89,7 @@ import Testing
                 #expect(pictures.count == 1)
             }
             let other = try MediaReader(uri: path, passesThrough: true)
-            #expect(other.transcodeReason == .codec("hevc"))
+            #expect(other.transcodeReason == .codec("hevc") && other.passedCodec == nil)
             let decoded = try read(other)
             #expect(decoded.frames.count == 50 && decoded.coded.isEmpty)
         }

@@ -75,22 +75,26 @@ package struct StreamJob: Sendable {
         if policy.isListener { report(.listening) }
         if let endpoint = policy.endpoint { return try await publish(from: endpoint, policy, by: pcast) }
         let order = order
-        let media = try await DeviceThread.run { () throws(DeviceError) in
+        let (media, codec) = try await DeviceThread.run { () throws(DeviceError) -> (UserMediaStream, Codec) in
             if policy.isStillImage {
-                return UserMediaStream(
-                    LocalMedia(SourceInputs(image: try StillImageSource(policy.uri, name: policy.name))))
+                let image = SourceInputs(image: try StillImageSource(policy.uri, name: policy.name))
+                return (UserMediaStream(LocalMedia(image)), .h264)
             }
             let source = try URISource(
                 anythingOf: policy.uri, skipping: .milliseconds(Int64(order.skippedMilliseconds)),
-                passesThrough: order.maximumFrameRate == nil, isLooping: order.isLooping)
+                passesThrough: order.maximumFrameRate == nil, codecs: order.passesH265 ? [.h264, .h265] : [.h264],
+                isLooping: order.isLooping)
             let inputs = try SourceInputs(opened: source) { frames in
                 order.maximumFrameRate.map { DecimatedVideoSource(frames, rate: $0) } ?? frames
             }
-            return UserMediaStream(LocalMedia(inputs))
+            return (UserMediaStream(LocalMedia(inputs)), source.passedCodec ?? .h264)
         }
         defer { media.stop() }
         _ = try await pcast.start(authenticationToken: order.credential)
-        let publisher = try await pcast.publish(streamToken: order.credential, mediaStream: media.mediaStream)
+        var options = PublishOptions()
+        options.videoCodec = codec
+        let publisher = try await pcast.publish(
+            streamToken: order.credential, mediaStream: media.mediaStream, options: options)
         await follow(publisher, policy)
     }
 

@@ -102,7 +102,7 @@ struct HEVCCommand: AsyncParsableCommand {
         guard ffmpeg.terminationStatus == 0 else {
             throw BenchFailure("ffmpeg does not encode H.265: it needs libx265")
         }
-        let reader = try MediaReader(uri: file.path, select: [.video], passesThrough: true, codec: .h265)
+        let reader = try MediaReader(uri: file.path, select: [.video], passesThrough: true, codecs: [.h265])
         var frames: [EncodedFrame] = []
         while let sample = try reader.nextSample() {
             if case .coded(let frame) = sample { frames.append(frame) }

@@ -21,11 +21,19 @@ struct CodedVideo {
         }
     }
 
-    /// Prepares the conversion to a codec. Throws the obstacle if the header of the track already shows that its frames
-    /// cannot be sent.
-    init(_ track: MediaTrack, codec: Codec) throws(TranscodeReason) {
+    /// The codec of the track.
+    var codec: Codec {
+        switch filter {
+        case .h264: .h264
+        case .h265: .h265
+        }
+    }
+
+    /// Prepares the conversion of a track in one of the codecs. Throws the obstacle if the header of the track already
+    /// shows that its frames cannot be sent.
+    init(_ track: MediaTrack, codecs: Set<Codec>) throws(TranscodeReason) {
         let parameters = track.parameters.pointee
-        guard parameters.codec_id == Self.identifier(of: codec) else {
+        guard let codec = codecs.first(where: { Self.identifier(of: $0) == parameters.codec_id }) else {
             throw .codec(String(cString: avcodec_get_name(parameters.codec_id)))
         }
         if let profile = Self.profile(track), !profile.isWidelyDecodable { throw .profile(profile) }
@@ -49,12 +57,12 @@ struct CodedVideo {
         }
     }
 
-    /// Returns libavcodec's identifier of a codec that is passed through; none for others.
-    private static func identifier(of codec: Codec) -> AVCodecID {
+    /// Returns libavcodec's identifier of a codec that is passed through; nil for others.
+    private static func identifier(of codec: Codec) -> AVCodecID? {
         switch codec {
         case .h264: AV_CODEC_ID_H264
         case .h265: AV_CODEC_ID_HEVC
-        case .vp8, .vp9, .av1, .opus: AV_CODEC_ID_NONE
+        case .vp8, .vp9, .av1, .opus: nil
         }
     }
 

@@ -31,7 +31,7 @@ package final class MediaReader: @unchecked Sendable {  // owned by one thread a
     private let name: String
     private let selection: Set<MediaType>
     private let passesThrough: Bool
-    private let codec: Codec
+    private let codecs: Set<Codec>
     private let deadline = ReadingDeadline(timeout: .seconds(10))
     private var input: MediaInput?
     private var video: DecodedTrack?
@@ -63,6 +63,9 @@ package final class MediaReader: @unchecked Sendable {  // owned by one thread a
     /// was not requested. It can change while reading: from the next key frame on, video is decoded.
     package private(set) var transcodeReason: TranscodeReason?
 
+    /// The codec of the video that is passed through; nil if it is decoded.
+    package var passedCodec: Codec? { coded?.video.codec }
+
     /// The number of encoded frames that were held back: damaged ones, and those that refer to them.
     package var droppedCount: Int { droppedBefore + (coded?.video.droppedCount ?? 0) }
 
@@ -74,19 +77,19 @@ package final class MediaReader: @unchecked Sendable {  // owned by one thread a
     ///   - selection: The media types to read; others are discarded.
     ///   - passesThrough: Whether video is returned as encoded frames while that is possible. Read with `nextSample`
     ///     then.
-    ///   - codec: The codec of the video that is passed through, H.264 or H.265.
+    ///   - codecs: The codecs of video that is passed through, H.264 and H.265.
     /// - Throws: `CodecError.cannotOpen`, or `CodecError.noTrack` if there is neither video nor audio that can be
     ///   decoded.
     package init(
         uri: String, name: String? = nil, select selection: Set<MediaType> = [.video, .audio],
-        passesThrough: Bool = false, codec: Codec = .h264
+        passesThrough: Bool = false, codecs: Set<Codec> = [.h264]
     ) throws(CodecError) {
         AVLog.quiet()
         self.uri = uri
         self.name = name ?? MediaName.withoutSecrets(uri)
         self.selection = selection
         self.passesThrough = passesThrough
-        self.codec = codec
+        self.codecs = codecs
         try open()
         guard video != nil || audio != nil || coded != nil else {
             throw .noTrack("“\(self.name)” contains neither video nor audio that can be decoded")
@@ -130,7 +133,7 @@ package final class MediaReader: @unchecked Sendable {  // owned by one thread a
         // An obstacle that was found while reading remains after a rewind.
         if passesThrough, transcodeReason == nil {
             do throws(TranscodeReason) {
-                coded = (track, try CodedVideo(track, codec: codec))
+                coded = (track, try CodedVideo(track, codecs: codecs))
                 return
             } catch {
                 transcodeReason = error

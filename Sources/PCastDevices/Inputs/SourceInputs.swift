@@ -14,7 +14,7 @@ package struct SourceInputs: Sendable {
         if let video, let audio, case .uri(let uri, let isLooping) = video.source, video.source == audio.source {
             let source = try URISource(
                 uri: uri, media: [.video, .audio], isLooping: isLooping, passesThrough: video.passesThrough,
-                codec: video.codec)
+                codecs: [video.codec])
             self.video = VideoInput(opened: try source.video(), request: video)
             self.audio = AudioInput(opened: try source.audio(), request: audio)
             return
@@ -51,7 +51,7 @@ package struct SourceInputs: Sendable {
         guard case .uri(let uri, let isLooping) = request.source else { return try VideoInput(request) }
         let source = try URISource(
             uri: uri, media: [.video], isLooping: isLooping, passesThrough: request.passesThrough,
-            codec: request.codec)
+            codecs: [request.codec])
         return VideoInput(opened: try source.video(), request: request)
     }
 

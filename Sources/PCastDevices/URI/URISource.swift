@@ -41,12 +41,13 @@ package final class URISource: @unchecked Sendable {
     ///   - media: The media types to read.
     ///   - isLooping: Whether it repeats, with times that continue.
     ///   - passesThrough: Whether video is delivered as encoded frames while that is possible.
-    ///   - codec: The codec of the frames that are delivered like this.
+    ///   - codecs: The codecs of frames that are delivered like this.
     /// - Throws: `DeviceError.unreadable`, or `.noTrack` if a media type is missing.
     package convenience init(
-        uri: String, media: Set<MediaType>, isLooping: Bool = false, passesThrough: Bool = false, codec: Codec = .h264
+        uri: String, media: Set<MediaType>, isLooping: Bool = false, passesThrough: Bool = false,
+        codecs: Set<Codec> = [.h264]
     ) throws(DeviceError) {
-        let opened = try Self.open(uri, media, passesThrough: passesThrough, codec)
+        let opened = try Self.open(uri, media, passesThrough: passesThrough, codecs)
         let reader = opened.0
         if media.contains(.video), reader.dimensions == nil {
             throw .noTrack(MediaName.withoutSecrets(uri), mediaType: "video")
@@ -63,14 +64,14 @@ package final class URISource: @unchecked Sendable {
     ///   - uri: The path or the address.
     ///   - skipped: The time to skip at the beginning.
     ///   - passesThrough: Whether video is delivered as encoded frames while that is possible.
-    ///   - codec: The codec of the frames that are delivered like this.
+    ///   - codecs: The codecs of frames that are delivered like this.
     ///   - isLooping: Whether the media begin again at their end.
     /// - Throws: `DeviceError.unreadable`.
     package convenience init(
-        anythingOf uri: String, skipping skipped: TimeSpan, passesThrough: Bool, codec: Codec = .h264,
+        anythingOf uri: String, skipping skipped: TimeSpan, passesThrough: Bool, codecs: Set<Codec> = [.h264],
         isLooping: Bool = false
     ) throws(DeviceError) {
-        let opened = try Self.open(uri, [.video, .audio], passesThrough: passesThrough, codec)
+        let opened = try Self.open(uri, [.video, .audio], passesThrough: passesThrough, codecs)
         let reader = opened.0
         var media: Set<MediaType> = []
         if reader.dimensions != nil { media.insert(.video) }
@@ -79,11 +80,11 @@ package final class URISource: @unchecked Sendable {
     }
 
     private static func open(
-        _ uri: String, _ media: Set<MediaType>, passesThrough: Bool, _ codec: Codec
+        _ uri: String, _ media: Set<MediaType>, passesThrough: Bool, _ codecs: Set<Codec>
     ) throws(DeviceError) -> (MediaReader, OutboundProxy?) {
-        if let opened = openAuthenticated(uri, media, passesThrough: passesThrough, codec) { return opened }
+        if let opened = openAuthenticated(uri, media, passesThrough: passesThrough, codecs) { return opened }
         do {
-            return (try MediaReader(uri: uri, select: media, passesThrough: passesThrough, codec: codec), nil)
+            return (try MediaReader(uri: uri, select: media, passesThrough: passesThrough, codecs: codecs), nil)
         } catch {
             throw .unreadable(MediaName.withoutSecrets(uri), reason: "\(error)")
         }
@@ -94,14 +95,14 @@ package final class URISource: @unchecked Sendable {
     ///
     /// Returns nil for everything else and on failure. The address is then opened directly, which reports the error.
     private static func openAuthenticated(
-        _ uri: String, _ media: Set<MediaType>, passesThrough: Bool, _ codec: Codec
+        _ uri: String, _ media: Set<MediaType>, passesThrough: Bool, _ codecs: Set<Codec>
     ) -> (MediaReader, OutboundProxy?)? {
         guard !MediaAccess.isRestricted, let address = MediaURI(uri), address.scheme == .rtsp, address.userInfo != nil,
             let server = NameResolution.resolve(host: address.host, port: address.port).first,
             let proxy = try? OutboundProxy(.rtsp(server), refused: { _ in }),
             let reader = try? MediaReader(
                 uri: address.text(at: proxy.address), name: MediaName.withoutSecrets(uri), select: media,
-                passesThrough: passesThrough, codec: codec)
+                passesThrough: passesThrough, codecs: codecs)
         else { return nil }
         return (reader, proxy)
     }
@@ -122,9 +123,13 @@ package final class URISource: @unchecked Sendable {
             channels: reader.channels
         )
         foundReason = Mutex(reader.transcodeReason)
+        passedCodec = reader.passedCodec
         videoTrack = media.contains(.video) ? ReleaseTrack(name: "uri-video") : nil
         audioTrack = media.contains(.audio) ? ReleaseTrack(name: "uri-audio") : nil
     }
+
+    /// The codec of frames that are delivered as they are encoded, from the beginning; nil if they are decoded.
+    package let passedCodec: Codec?
 
     /// The reason why encoded frames are decoded although pass-through was requested; nil while they are passed
     /// through.

@@ -37,6 +37,8 @@ public struct IngestJob: Codable, Hashable, Sendable {
     public var skippedMilliseconds: Int = 0
     /// Whether a file is played in a loop.
     public var isLooping = false
+    /// Whether H.265 is published as it is, if it has no B-frames.
+    public var passesH265 = false
 
     /// Creates a job.
     public init(kind: Kind, uri: String, platform: String, credential: String) {

@@ -77,6 +77,7 @@ actor JobSupervisor {
         order.stream = request.origin?.description
         order.maximumFrameRate = options.maximumFrameRate
         order.skippedMilliseconds = Int(options.skip.milliseconds)
+        order.passesH265 = kind == .publish && StreamCapabilities.prefers(.h265, request.principal)
         let (requestedAt, timeout) = (MonotonicClock.now(), limiter?.configuration.startTimeout ?? .zero)
         try await start(
             runner, order, of: request.principal, isDetached: options.isDetached,

@@ -32,6 +32,12 @@ import Testing
         #expect(try terms("prefer-vp8", "prefer-h264").preferring == [.vp8, .h264])
         #expect(try terms("prefer-av1", "prefer-h265", "prefer-vp9").preferring == [.av1, .h265, .vp9])
         #expect(try terms("prefer-vp8").insistsOnCodecs == false)
+        var token = EdgeToken(expires: WallTime(millisecondsSinceEpoch: 1))
+        token.capabilities = ["publish-uri", "prefer-h265=force", "prefer-vp8"]
+        let principal = Principal(application: ApplicationID("first"), token: token)
+        #expect(StreamCapabilities.prefers(.h265, principal) && StreamCapabilities.prefers(.vp8, principal))
+        #expect(!StreamCapabilities.prefers(.h264, principal))
+        #expect(!StreamCapabilities.prefers(.h265, Principal(application: ApplicationID("first"), token: nil)))
         let forced = try terms("prefer-h264=force", "prefer-vp8", for: .view)
         #expect(forced.insistsOnCodecs && forced.preferring == [.h264])
     }

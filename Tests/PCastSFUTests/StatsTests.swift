@@ -1,6 +1,7 @@
 import Foundation
 import PCastCore
 import PCastRTP
+import PCastSFU
 import PCastWebRTC
 import Testing
 

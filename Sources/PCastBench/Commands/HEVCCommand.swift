@@ -5,6 +5,7 @@ import PCastCodecs
 import PCastCore
 import PCastEdgeAuth
 import PCastIO
+import PCastJSON
 
 /// `pcast-bench hevc` measures a camera with H.265: the cost of passing it through, and joins of viewers without H.265.
 struct HEVCCommand: AsyncParsableCommand {

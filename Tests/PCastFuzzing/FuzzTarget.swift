@@ -14,6 +14,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
     case vp9
     case av1
     case h265
+    case h265PassThrough
     case opus
     case jitter
     case keyFrame
@@ -126,6 +127,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
         case .webAddress: try WebAddressTarget.run(bytes)
         case .roomEvent: try RoomEventTarget.run(bytes)
         case .sampleDecryption: try SampleDecryptionTarget.run(bytes)
+        case .h265PassThrough: try H265PassThroughTarget.run(bytes)
         case .rtspReply: try RTSPReplyTarget.run(bytes)
         case .streamFraming: try StreamFramingTarget.run(bytes)
         case .processMessage: try ProcessMessageTarget.run(bytes)
@@ -190,6 +192,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
         case .webAddress: WebAddressTarget.corpus
         case .roomEvent: RoomEventTarget.corpus
         case .sampleDecryption: SampleDecryptionTarget.corpus
+        case .h265PassThrough: H265PassThroughTarget.corpus
         case .rtspReply: RTSPReplyTarget.corpus
         case .streamFraming: StreamFramingTarget.corpus
         case .processMessage: ProcessMessageTarget.corpus

@@ -56,10 +56,19 @@ enum H265PassThroughTarget {
     static let corpus: [[UInt8]] = [
         FuzzInput.chunks([[], annexB(sets + [keyFrame]), annexB([frame])]),
         FuzzInput.chunks([annexB(sets), annexB([keyFrame]), annexB([frame]), annexB([[0x43, 1, 1], keyFrame])]),
-        FuzzInput.chunks(
-            [
-                [1] + [UInt8](repeating: 0, count: 20) + [3, 3]
-                    + sets.flatMap { [$0[0] >> 1, 0, 1, 0, UInt8($0.count)] + $0 }
-            ] + [keyFrame, frame].map { [0, 0, 0, UInt8($0.count)] + $0 }),
+        FuzzInput.chunks([record, prefixed(keyFrame), prefixed(frame)]),
     ]
+
+    /// A configuration record with the parameter sets.
+    private static var record: [UInt8] {
+        var record: [UInt8] = [1] + [UInt8](repeating: 0, count: 20) + [3, 3]
+        for set in sets {
+            record += [set[0] >> 1, 0, 1, 0, UInt8(set.count)]
+            record += set
+        }
+        return record
+    }
+
+    /// Returns a unit after its length.
+    private static func prefixed(_ unit: [UInt8]) -> [UInt8] { [0, 0, 0, UInt8(unit.count)] + unit }
 }

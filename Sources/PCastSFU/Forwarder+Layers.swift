@@ -19,7 +19,9 @@ extension Forwarder {
             allowance: viewer.pointee.allowance, at: now)
         let selection = viewer.pointee.selection
         var wanted: Int?
-        if case .layer(let layer) = selection.choice { wanted = bridge(to: layer, viewer: index, at: now) }
+        if case .layer(let layer) = selection.choice, !viewer.pointee.lacksCodec {
+            wanted = bridge(to: layer, viewer: index, at: now)
+        }
         viewer.pointee.sender.video?.pointee.stream.select(receivable(selection.point, viewer: index))
         if let layer = viewer.pointee.takeLayerWithoutKeyFrame(at: now) {
             requestKeyFrame(stream: viewer.pointee.stream, layer: layer)
@@ -169,7 +171,8 @@ extension Forwarder {
     private mutating func change(viewer index: Int, from former: Int?, to layer: Int) {
         let viewer = viewers.address(index)
         let stream = streams.address(viewer.pointee.stream)
-        guard let keyFrame = stream.pointee.layers[layer].log.newestKeyFrame else { return }
+        guard let keyFrame = stream.pointee.layers[layer].log.newestKeyFrame, selectCodec(of: layer, viewer: index)
+        else { return }
         if former == nil { events.append(.videoStarted(viewer.pointee.peer)) }
         guard let former, former != layer else {
             viewer.pointee.formerLayer = nil

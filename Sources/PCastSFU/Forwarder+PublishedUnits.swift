@@ -54,32 +54,50 @@ struct TrackReader: ~Copyable {
     let publisher: PeerID
     /// The layer; nil for audio.
     let layer: Int?
-    let codec: Codec
+    /// The codec of the units.
+    private(set) var codec: Codec
+    /// The codecs that the output can have.
+    private let readable: Set<Codec>
+    /// Whether the track has a codec now that the output cannot have.
+    private var isSuspended: Bool
     private var position: Int64
     private var buffer: JitterBuffer
 
     init(
         stream: StreamID, use: PublishedUnit.Use = .packaging, publisher: PeerID, layer: Int?, codec: Codec,
-        position: Int64, parameterSets: VideoParameterSets = VideoParameterSets()
+        readable: Set<Codec>, position: Int64, isSuspended: Bool = false,
+        parameterSets: VideoParameterSets = VideoParameterSets()
     ) {
         self.stream = stream
         self.use = use
         self.publisher = publisher
         self.layer = layer
         self.codec = codec
+        self.readable = readable
+        self.isSuspended = isSuspended
         self.position = position
         buffer = JitterBuffer(codec: codec, maximumPayloadSize: PacketLog.maximumPayloadSize)
         if codec.mediaType == .video { buffer.remember(parameterSets) }
     }
 
     /// Whether a key frame must be requested.
-    var needsKeyFrame: Bool { buffer.needsKeyFrame }
+    var needsKeyFrame: Bool { !isSuspended && buffer.needsKeyFrame }
+
+    /// Follows a change of a layer's codec at a position of its log. Units are delivered while the output can have the codec.
+    mutating func change(to codec: Codec, layer: Int, at position: Int64) {
+        guard layer == self.layer else { return }
+        isSuspended = !readable.contains(codec)
+        if !isSuspended { self.codec = codec }
+        buffer.change(to: self.codec)
+        self.position = position
+    }
 
     /// Reads the packets that were appended since the last call, and delivers the units that they complete.
     mutating func read(
         _ track: borrowing PublishedTrack, _ clock: WallClockReference, at now: Instant,
         _ deliver: (PublishedUnit) -> Void
     ) {
+        guard !isSuspended else { return }
         position = max(position, track.log.start)
         while position < track.log.end {
             let entry = track.log[position]
@@ -115,8 +133,8 @@ struct TrackReader: ~Copyable {
 
 /// The reading of published tracks. The caller finds the streams.
 extension Forwarder {
-    /// Begins to assemble the units of the tracks of a stream that have one of the codecs. The tracks then count as
-    /// watched, so that the publisher sends them.
+    /// Begins to assemble the units of the tracks of a stream that have one of the codecs, or may have it later. The tracks
+    /// then count as watched, so that the publisher sends them.
     ///
     /// - Returns: The codec of each track that is read, by its layer; nil for audio. It is empty if this shard does not
     ///   have the publisher or already reads the stream for the same output.
@@ -128,23 +146,27 @@ extension Forwarder {
         guard !isReading(stream, of: publisher, for: use) else { return [:] }
         var codecs: [Int?: Codec] = [:]
         for layer in streams[index].layers.indices where !streams[index].receiver.isRendition(layer) {
-            guard let codec = streams[index].layers[layer].sourceFormat?.codec, readable.contains(codec) else {
-                continue
-            }
+            guard let current = streams[index].layers[layer].sourceFormat?.codec else { continue }
+            let isReadable = readable.contains(current)
+            // A later publisher of a stream may send a codec that can be packaged.
+            let later = use == .packaging ? streams[index].formats.map(\.codec).first(where: readable.contains) : nil
+            guard let codec = isReadable ? current : later else { continue }
             let position = streams[index].layers[layer].log.end
             _ = readers.insert(
                 TrackReader(
-                    stream: stream, use: use, publisher: publisher, layer: layer, codec: codec, position: position,
+                    stream: stream, use: use, publisher: publisher, layer: layer, codec: codec, readable: readable,
+                    position: position, isSuspended: !isReadable,
                     parameterSets: streams[index].layers[layer].parameterSets))
             codecs[layer] = codec
             addSubscribers(1, of: .video, layer: layer, stream: index, at: now)
-            requestKeyFrame(stream: index, layer: layer)
+            if isReadable { requestKeyFrame(stream: index, layer: layer) }
         }
         if let codec = streams[index].audio.sourceFormat?.codec, readable.contains(codec) {
             let position = streams[index].audio.log.end
             _ = readers.insert(
                 TrackReader(
-                    stream: stream, use: use, publisher: publisher, layer: nil, codec: codec, position: position))
+                    stream: stream, use: use, publisher: publisher, layer: nil, codec: codec, readable: readable,
+                    position: position))
             codecs[Int?.none] = codec
             addSubscribers(1, of: .audio, stream: index, at: now)
         }

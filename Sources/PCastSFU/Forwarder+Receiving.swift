@@ -45,6 +45,7 @@ extension Forwarder {
             events.append(.mediaStarted(streams[index].peer))
         }
         if packet.isRestart { restartViewers(of: index, packet.type, layer: packet.layer, at: now) }
+        if packet.changesCodec { changeCodec(of: index, layer: packet.layer, to: packet.codec, at: now) }
         if streams[index].reviewLayers(clock, at: now) {
             for viewer in streams[index].viewers { selectLayer(viewer: viewer, at: now) }
         }

@@ -7,6 +7,8 @@ import PCastWebRTC
 public struct IngestMedia: Hashable, Sendable {
     /// The codec of the video; nil without video.
     public var video: Codec?
+    /// The codecs of video that may follow ``video``, because the packets are those of successive other streams.
+    package var furtherVideo: [Codec] = []
     /// The number of video layers with the same content, 1 to ``maximumLayerCount``.
     public var layers: Int
     /// Whether the publisher sends audio, which is Opus.
@@ -16,6 +18,9 @@ public struct IngestMedia: Hashable, Sendable {
 
     /// The maximum number of video layers.
     public static let maximumLayerCount = 8
+
+    /// The codecs of video that are forwarded.
+    static let videoCodecs: [Codec] = [.h264, .vp8, .vp9, .av1, .h265]
 
     /// Creates a description.
     ///
@@ -32,7 +37,7 @@ public struct IngestMedia: Hashable, Sendable {
 }
 
 extension IngestMedia {
-    /// The payload types of the packets within the SFU.
+    /// The payload types of the packets within the SFU. Further codecs have those after the first one.
     private static let videoPayloadType: UInt8 = 96
     private static let audioPayloadType: UInt8 = 111
     /// The ID of the header extension with the name of the layer (RFC 8852).
@@ -59,20 +64,28 @@ extension IngestMedia {
             map[Self.layerExtension] = .rid
             map[Self.orientationExtension] = .videoOrientation
             map[Self.playoutDelayExtension] = .playoutDelay
-            if answersKeyFrameRequests, video == .vp9 || video == .av1 {
+            let codecs = [video] + furtherVideo.filter { $0 != video && $0.mediaType == .video }
+            if answersKeyFrameRequests, codecs.contains(.vp9) || codecs.contains(.av1) {
                 map[Self.descriptorExtension] = .dependencyDescriptor
                 map.allowsTwoByte = true
             }
-            // The profile does not count for viewers, and the level is that of the sequence parameter set.
-            let h264 = video == .h264 ? H264Format(profile: .constrainedBaseline, level: .level52) : nil
+            let formats = codecs.enumerated().map { Self.format($1, Self.videoPayloadType + UInt8($0)) }
             var section = NegotiatedMedia(
-                receiving: PayloadFormat(
-                    codec: video, payloadType: Self.videoPayloadType, h264: h264, profile: VideoProfile(mainOf: video)),
-                index: sections.count, rids: layers > 1 ? (0..<layers).map { "\($0)" } : [], extensionMap: map)
+                receiving: formats[0], index: sections.count, rids: layers > 1 ? (0..<layers).map { "\($0)" } : [],
+                extensionMap: map)
+            section.acceptablePayloads = formats
             if answersKeyFrameRequests { section.feedback = [.pli] }
             sections.append(section)
         }
         return sections
+    }
+
+    /// Returns the format of a codec. The profile does not count for viewers, and the level is that of the sequence
+    /// parameter set.
+    private static func format(_ codec: Codec, _ payloadType: UInt8) -> PayloadFormat {
+        let h264 = codec == .h264 ? H264Format(profile: .constrainedBaseline, level: .level52) : nil
+        return PayloadFormat(
+            codec: codec, payloadType: payloadType, h264: h264, profile: VideoProfile(mainOf: codec))
     }
 }
 

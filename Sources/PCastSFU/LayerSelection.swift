@@ -30,6 +30,8 @@ public struct LayerSelection: Hashable, Sendable {
         case pin
         /// The publisher does not send a better layer.
         case publisher
+        /// The viewer does not decode the codec of the publisher.
+        case codec
     }
 
     /// The current choice.

@@ -101,11 +101,7 @@ struct PublishedStream: ~Copyable {
         for index in receiver.sentLayers {
             ladder.insert(LayerLadder.Rung(layer: index, bitrate: .kilobits(0), dimensions: nil, isAvailable: true))
         }
-        if otherFormat != nil {
-            renditions.ladder.insert(
-                LayerLadder.Rung(
-                    layer: Rendition.transcodedLayer, bitrate: .kilobits(0), dimensions: nil, isAvailable: true))
-        }
+        prepareOtherCodec()
     }
 
     /// Creates a replica from a snapshot of the publisher's shard.
@@ -123,6 +119,7 @@ struct PublishedStream: ~Copyable {
         quality.nextLinksCheck = now + StreamQuality.linksInterval
         for index in layers.indices { layers[index].begin(as: snapshot.layers[index]) }
         audio.begin(as: snapshot.audio)
+        prepareOtherCodec()
         // The publisher's shard has connected the publisher and reported its first packet.
         hasMedia = true
         lastUpdate = now

@@ -12,8 +12,8 @@ struct PublishedTrack: ~Copyable {
     private static let renditionCapacity = 1024
 
     let type: MediaType
-    /// The track's format. Nil if the publisher has no such track; then the log stays empty.
-    let sourceFormat: SourceFormat?
+    /// The format of the newest packets. Nil if the publisher has no such track; then the log stays empty.
+    private(set) var sourceFormat: SourceFormat?
     var log: PacketLog
     /// The capture times of frames, by sender reports or, without usable reports, by arrivals.
     var captureClock: CaptureClock?
@@ -33,13 +33,14 @@ struct PublishedTrack: ~Copyable {
     /// The state of the track that another shard needs.
     var snapshot: TrackSnapshot {
         TrackSnapshot(
-            captureClock: captureClock, followsReports: followsReports, arrivalClock: arrivalClock, activity: activity,
-            video: video, bitrate: bitrate, keyFrame: keyFrame, parameterSets: keyFrames.parameterSets,
-            layerReader: layerReader, shares: shares)
+            sourceFormat: sourceFormat, captureClock: captureClock, followsReports: followsReports,
+            arrivalClock: arrivalClock, activity: activity, video: video, bitrate: bitrate, keyFrame: keyFrame,
+            parameterSets: keyFrames.parameterSets, layerReader: layerReader, shares: shares)
     }
 
     /// Continues with the state from another shard.
     mutating func begin(as snapshot: TrackSnapshot) {
+        sourceFormat = snapshot.sourceFormat
         captureClock = snapshot.captureClock
         followsReports = snapshot.followsReports
         arrivalClock = snapshot.arrivalClock
@@ -105,6 +106,19 @@ struct PublishedTrack: ~Copyable {
         followsReports = false
         lastReport = nil
         arrivalClock = ArrivalClock()
+        waitingSets.removeAll()
+        layerReader.restart()
+        brokenSince = nil
+        discardKeyFrame()
+    }
+
+    /// Continues with packets in another format, the first of which begin a key frame. Timestamps and capture times
+    /// continue.
+    mutating func change(to format: SourceFormat) {
+        sourceFormat = format
+        dimensions = nil
+        keyFrame = nil
+        shares = LayerShares()
         waitingSets.removeAll()
         layerReader.restart()
         brokenSince = nil

@@ -22,6 +22,8 @@ extension SFU {
         guard hasSpace else { throw .full }
         guard streamIndices[stream] == nil else { throw .streamExists(stream) }
         if let video = media.video, terms.media.contains(.video), !terms.admits(video) { throw .noCommonCodec }
+        var media = media
+        media.furtherVideo.removeAll { !terms.admits($0) }
         let sections = media.sections.filter { terms.media.contains($0.type) }
         guard !sections.isEmpty else { throw .noCommonCodec }
         let credentials = newCredentials()

@@ -76,15 +76,17 @@ extension SFU {
         }
         try Self.require(offer, that: \.receives)
         let credentials = newCredentials()
-        let videoFormat = videoFormat(of: streamIndex, for: offer, terms, at: now)
+        let videoFormats = videoFormats(of: streamIndex, for: offer, terms, at: now)
         let audioFormat = forwarder.streams[streamIndex].audio.sourceFormat
-        if terms.media.contains(.video), let videoFormat, !terms.admits(videoFormat.codec) { throw .noCommonCodec }
+        if terms.media.contains(.video), let video = videoFormats.first, !terms.admits(video.codec) {
+            throw .noCommonCodec
+        }
         let video = newSource(stream, "video", hasRTX: true)
         let audio = newSource(stream, "audio", hasRTX: true)
         let answer = try answer(offer, credentials: credentials, capabilities: Self.viewing) { type, ordinal in
             guard ordinal == 0, terms.media.contains(type) else { return nil }
             switch type {
-            case .video: return videoFormat.map { .send($0, from: video) }
+            case .video: return videoFormats.first.map { .send($0, or: Array(videoFormats.dropFirst()), from: video) }
             case .audio: return audioFormat.map { .send($0, from: audio) }
             }
         }
@@ -98,24 +100,30 @@ extension SFU {
         return answer.description
     }
 
-    /// Returns the format in which a viewer receives the video of a stream: that of the publisher, or that of renditions if
-    /// the viewer cannot or must not receive the publisher's.
+    /// Returns the formats in which a viewer receives the video of a stream: that of the publisher, or that of renditions if
+    /// the viewer cannot or must not receive the publisher's. The formats that later publishers may send follow.
     ///
     /// - Parameters:
     ///   - index: The stream.
     ///   - offer: The viewer's offer; nil if the SFU makes the offer, so that only the options count.
     ///   - terms: The options of the viewer.
     ///   - now: The current time.
-    /// - Returns: The format; nil without video.
-    private mutating func videoFormat(
+    /// - Returns: The formats; empty without video.
+    private mutating func videoFormats(
         of index: Int, for offer: SessionDescription?, _ terms: PeerOptions, at now: Instant
-    ) -> SourceFormat? {
-        guard let own = forwarder.streams[index].layers[0].sourceFormat else { return nil }
-        if terms.admits(own.codec), offer.map({ Self.viewing.canSend(own, in: $0) }) ?? true { return own }
-        guard let other = forwarder.streams[index].availableOtherFormat(at: now), terms.admits(other.codec),
-            offer.map({ Self.viewing.canSend(other, in: $0) }) ?? true
-        else { return own }
-        return other
+    ) -> [SourceFormat] {
+        func isReceivable(_ format: SourceFormat) -> Bool {
+            terms.admits(format.codec) && offer.map { Self.viewing.canSend(format, in: $0) } ?? true
+        }
+        let formats = forwarder.streams.address(index).pointee.formats
+        guard let own = formats.first else { return [] }
+        let receivable = formats.filter(isReceivable)
+        if receivable.first == own { return receivable }
+        if let other = forwarder.streams[index].availableOtherFormat(at: now), isReceivable(other) {
+            return [other] + receivable.filter { $0.codec != other.codec }
+        }
+        // Video begins when a publisher sends a codec that the viewer receives.
+        return receivable.isEmpty ? [own] : receivable
     }
 
     /// Creates a viewer whose session is negotiated. The viewer was admitted, or sent an offer, at the time `began`.
@@ -136,9 +144,7 @@ extension SFU {
         let index = forwarder.viewers.insert(
             Viewer(
                 peer: peer, stream: streamIndex, transport: transport, sender: sender, terms: terms, began: began))
-        let codec = session.media.first { $0.type == .video && $0.direction.sends }?.codec
-        let own = forwarder.streams[streamIndex].layers[0].sourceFormat?.codec
-        forwarder.viewers[index].needsOtherCodec = codec != nil && codec != own
+        forwarder.followCodec(viewer: index)
         forwarder.streams[streamIndex].viewers.append(index)
         if terms.isCounted { forwarder.streams[streamIndex].countedViewers += 1 }
         peers.insert(peer, .viewer(index), ufrag: credentials.ufrag)
@@ -405,14 +411,16 @@ extension SFU {
         }
         if terms.isNode { return try offerToNode(peer, of: stream, streamIndex, terms, at: now) }
         var sections: [OfferSection] = []
-        for format in [
-            forwarder.streams[streamIndex].audio.sourceFormat, videoFormat(of: streamIndex, for: nil, terms, at: now),
-        ].compactMap({ $0 }) {
+        let audio = forwarder.streams[streamIndex].audio.sourceFormat
+        let video = videoFormats(of: streamIndex, for: nil, terms, at: now)
+        for formats in [audio.map { [$0] } ?? [], video] {
+            guard let format = formats.first else { continue }
             let type = format.codec.mediaType
             guard terms.media.contains(type) else { continue }
             guard terms.admits(format.codec) else { throw .noCommonCodec }
             let source = newSource(stream, type.rawValue, hasRTX: type == .video)
             var section = OfferSection(type: type, direction: .sendOnly, format: format, source: source)
+            section.furtherFormats = Array(formats.dropFirst())
             section.offersRetransmission = type == .video
             sections.append(section)
         }
@@ -460,8 +468,7 @@ extension SFU {
         }
         guard session.problems.isEmpty else { throw .unacceptable(session.problems) }
         for index in session.media.indices {
-            // The log of a track has one format, so the first one is the format that is sent.
-            session.media[index].acceptablePayloads = [session.media[index].format]
+            session.media[index].acceptablePayloads = Self.usedFormats(of: session.media[index], by: outstanding.role)
         }
         if outstanding.terms.isNode { try requireAllLayers(session, of: outstanding.role) }
         switch outstanding.role {
@@ -474,6 +481,19 @@ extension SFU {
         }
         offers[peer] = nil
         return session
+    }
+
+    /// Returns the formats of an answered section that are used. A publisher sends one, since the log of a track has one
+    /// format. A viewer receives one of each codec.
+    private static func usedFormats(
+        of section: NegotiatedMedia, by role: OutstandingOffer.Role
+    ) -> [PayloadFormat] {
+        guard case .viewer = role else { return [section.format] }
+        var formats = [section.format]
+        for format in section.acceptablePayloads where !formats.contains(where: { $0.codec == format.codec }) {
+            formats.append(format)
+        }
+        return formats
     }
 
     // MARK: Ending

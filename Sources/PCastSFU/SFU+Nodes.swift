@@ -41,7 +41,11 @@ extension SFU {
         capabilities.codecs = Self.preferred(offer.media.flatMap { $0.payloadFormats.map(\.codec) }, by: terms)
         let credentials = newCredentials()
         let answer = try answer(offer, credentials: credentials, capabilities: capabilities, isLite: false) {
-            type, ordinal in ordinal == 0 && terms.media.contains(type) ? .receive : nil
+            type, ordinal in
+            guard ordinal == 0, terms.media.contains(type) else { return nil }
+            var options = AnswerOptions.receive
+            options.acceptsAllCodecs = true
+            return options
         }
         try Self.accept(answer.problems)
         try enterPublisher(peer, stream, answer.session, credentials, terms, now, from: local, at: now)
@@ -62,6 +66,7 @@ extension SFU {
                 type: .video, direction: .sendOnly, format: format,
                 source: newSource(stream, MediaType.video.rawValue, hasRTX: true))
             section.layers = names.count > 1 ? names : []
+            section.furtherFormats = Array(forwarder.streams.address(index).pointee.formats.dropFirst())
             sections.append(section)
         }
         if let format = forwarder.streams[index].audio.sourceFormat, terms.media.contains(.audio) {
@@ -124,12 +129,14 @@ extension Forwarder {
         let viewer = viewers.address(index)
         let stream = streams.address(viewer.pointee.stream)
         let bit: UInt8 = 1 << UInt8(layer)
+        guard let track = viewer.pointee.sender.layer(layer),
+            let codec = stream.pointee.layers[layer].sourceFormat?.codec, track.pointee.select(codec)
+        else { return false }
         if let position = stream.pointee.layers[layer].log.newestKeyFrame,
             now - stream.pointee.layers[layer].log[position].arrival <= LayerSwitch.replayAge
                 || stream.pointee.receiver.ignoresKeyFrameRequests(layer: layer, at: now)
         {
-            viewer.pointee.sender.layer(layer)?.pointee.stream.begin(
-                at: position, in: stream.pointee.layers[layer].log)
+            track.pointee.stream.begin(at: position, in: stream.pointee.layers[layer].log)
             viewer.pointee.node!.awaitingKeyFrame &= ~bit
             viewer.pointee.node!.requested &= ~bit
             return true

@@ -12,7 +12,8 @@ extension SFU {
     /// key frame on. Until then, the packets of the former publisher are forwarded.
     ///
     /// A layer of the stream that the publisher does not have receives the packets of the publisher's last layer. Video
-    /// in another codec than the stream's is not forwarded.
+    /// may have any codec that the stream was published with (``IngestMedia/furtherVideo``). Viewers who do not receive it
+    /// have renditions, or audio only.
     ///
     /// - Parameters:
     ///   - source: The stream of the publisher, which has its publisher or a replica on this shard.
@@ -80,10 +81,13 @@ extension SFU {
     package func media(of stream: StreamID) -> IngestMedia? {
         guard let index = streamIndices[stream] else { return nil }
         let published = forwarder.streams.address(index)
+        // The publisher may have changed the codec that it has negotiated first.
+        let current = published.pointee.layers.exist ? published.pointee.layers[0].sourceFormat?.codec : nil
         var media = IngestMedia(
-            video: published.pointee.receiver.layers.first?.media.codec,
+            video: current ?? published.pointee.receiver.layers.first?.media.codec,
             layers: published.pointee.receiver.sentLayers.count, hasAudio: published.pointee.audio.exists)
         media.answersKeyFrameRequests = true
+        media.furtherVideo = IngestMedia.videoCodecs
         return media
     }
 
@@ -132,11 +136,12 @@ extension Forwarder {
         let stream = streams.address(target)
         for track in tracks.indices {
             if tracks[track].type == .audio {
-                guard let ssrc = stream.pointee.receiver.audio?.ssrc else { continue }
-                tracks[track].resume(after: stream.pointee.audio.log, ssrc: ssrc)
+                guard let audio = stream.pointee.receiver.audio, let ssrc = audio.ssrc else { continue }
+                tracks[track].resume(after: stream.pointee.audio.log, ssrc: ssrc, codec: audio.codec)
             } else {
-                guard let ssrc = stream.pointee.receiver.layers[track].ssrc else { continue }
-                tracks[track].resume(after: stream.pointee.layers[track].log, ssrc: ssrc)
+                let layer = stream.pointee.receiver.layers[track]
+                guard let ssrc = layer.ssrc else { continue }
+                tracks[track].resume(after: stream.pointee.layers[track].log, ssrc: ssrc, codec: layer.codec)
             }
         }
     }
@@ -201,17 +206,17 @@ extension Forwarder {
         return nil
     }
 
-    /// Returns the layer of a publisher for a track; nil if the publisher has no such track in the same codec.
+    /// Returns the layer of a publisher for a track; nil if the publisher has no such track in an accepted codec.
     private func layer(ofTrack track: Int, splice number: Int, in index: Int) -> Int? {
-        let codec = splices.address(number).pointee.tracks[track].codec
+        let splice = splices.address(number)
         let stream = streams.address(index)
-        if splices.address(number).pointee.tracks[track].type == .audio {
-            return stream.pointee.audio.sourceFormat?.codec == codec ? 0 : nil
+        if splice.pointee.tracks[track].type == .audio {
+            return splice.pointee.tracks[track].accepts(stream.pointee.audio.sourceFormat?.codec) ? 0 : nil
         }
         guard stream.pointee.layers.exist else { return nil }
         // Renditions are layers that the publisher does not send.
         let layer = min(track, stream.pointee.receiver.sentLayers.count - 1)
-        return stream.pointee.layers[layer].sourceFormat?.codec == codec ? layer : nil
+        return splice.pointee.tracks[track].accepts(stream.pointee.layers[layer].sourceFormat?.codec) ? layer : nil
     }
 
     /// Lets each track begin with the packets of a publisher if it can.
@@ -276,10 +281,10 @@ extension Forwarder {
         let stream = streams.address(index)
         if splice.pointee.tracks[track].type == .audio {
             splice.pointee.tracks[track].begin(
-                stream.pointee.peer, layer: layer, stream.pointee.audio.log, at: position)
-        } else {
+                stream.pointee.peer, layer: layer, stream.pointee.audio.log, codec: .opus, at: position)
+        } else if let codec = stream.pointee.layers[layer].sourceFormat?.codec {
             splice.pointee.tracks[track].begin(
-                stream.pointee.peer, layer: layer, stream.pointee.layers[layer].log, at: position)
+                stream.pointee.peer, layer: layer, stream.pointee.layers[layer].log, codec: codec, at: position)
         }
         splice.pointee.tracks[track].renewReport()
     }

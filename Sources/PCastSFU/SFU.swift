@@ -257,7 +257,8 @@ extension SFU {
             },
             current: viewer.pointee.layers.current.map { stream.pointee.name(of: $0) },
             pinned: viewer.pointee.selection.pin.map { stream.pointee.name(of: $0) },
-            choice: viewer.pointee.selection.choice, cause: viewer.pointee.selection.cause)
+            choice: viewer.pointee.lacksCodec ? .audioOnly : viewer.pointee.selection.choice,
+            cause: viewer.pointee.lacksCodec ? .codec : viewer.pointee.selection.cause)
     }
 
     /// Limits a viewer to a layer. It receives a lower layer if its link does not carry this one.

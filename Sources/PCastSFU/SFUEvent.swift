@@ -26,6 +26,8 @@ public enum SFUEvent: Hashable, Sendable {
     /// The link of a pulled stream to another node has ended for a reason. The stream and its viewers remain, because
     /// the link has `PeerOptions.keepsViewers`.
     case linkLost(PeerID, StreamEndedReason)
+    /// The video of the publisher has another codec from now on.
+    case videoCodecChanged(PeerID, Codec)
     /// The renditions of the publisher's video that viewers want changed. They are the layers of a bit mask.
     case renditionsWanted(PeerID, layers: UInt8)
     /// Viewers need key frames of renditions of the publisher's video, which are the layers of a bit mask.

@@ -104,6 +104,23 @@ extension PublishedStream {
         return format
     }
 
+    /// Adds the rendition for viewers who do not decode the publisher's codec, if it has another one, until the layers are
+    /// reviewed.
+    mutating func prepareOtherCodec() {
+        guard otherFormat != nil, renditions.ladder.rungs.isEmpty else { return }
+        renditions.ladder.insert(
+            LayerLadder.Rung(
+                layer: Rendition.transcodedLayer, bitrate: .kilobits(0), dimensions: nil, isAvailable: true))
+    }
+
+    /// The formats of the publisher's layers: the one of the newest packets of the first layer, and those that may follow
+    /// because publishers of the stream change.
+    var formats: [SourceFormat] {
+        guard let current = layers[0].sourceFormat else { return [] }
+        let further = receiver.layers[0].media.acceptablePayloads.filter { $0.codec != current.codec }
+        return [current] + further.map { SourceFormat($0) }
+    }
+
     /// Returns the format in which viewers can receive the video who do not decode the publisher's codec; nil if there is
     /// none, or it cannot be made now.
     mutating func availableOtherFormat(at now: Instant) -> SourceFormat? {
@@ -255,7 +272,7 @@ extension Forwarder {
         _ = readers.insert(
             TrackReader(
                 stream: stream, use: .renditions, publisher: publisher, layer: 0, codec: codec,
-                position: keyFrame ?? streams[index].layers[0].log.end,
+                readable: Set(IngestMedia.videoCodecs), position: keyFrame ?? streams[index].layers[0].log.end,
                 parameterSets: streams[index].layers[0].parameterSets))
         addSubscribers(1, of: .video, layer: 0, stream: index, at: now)
         requestKeyFrame(stream: index, layer: 0, isTentative: keyFrame != nil)
@@ -315,6 +332,14 @@ extension SFU {
     /// Returns the codec of a stream's video; nil if there is no such stream on this shard, or it has no video.
     package func videoCodec(of stream: StreamID) -> Codec? {
         streamIndices[stream].flatMap { forwarder.streams[$0].layers[0].sourceFormat?.codec }
+    }
+
+    /// Returns the codec of a stream's renditions; nil if there is no such stream on this shard, or it has none.
+    package func renditionCodec(of stream: StreamID) -> Codec? {
+        guard let index = streamIndices[stream], forwarder.streams[index].receiver.renditionCount > 0 else {
+            return nil
+        }
+        return forwarder.streams[index].layers[Rendition.transcodedLayer].sourceFormat?.codec
     }
 
     /// Begins to assemble the video of a stream as the source of renditions (`PublishedUnit.Use.renditions`). It does

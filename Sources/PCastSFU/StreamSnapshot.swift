@@ -61,6 +61,8 @@ struct ReplicaUpdate {
 
 /// The state of a track in addition to its packets.
 struct TrackSnapshot {
+    /// The format of the newest packets.
+    var sourceFormat: SourceFormat?
     var captureClock: CaptureClock?
     var followsReports = false
     var arrivalClock = ArrivalClock()

@@ -73,7 +73,10 @@ struct SplicedTrack {
     }
 
     let type: MediaType
-    let codec: Codec
+    /// The codec of the newest packets.
+    private(set) var codec: Codec
+    /// The formats of the section, one of which the publisher must send.
+    private let formats: [PayloadFormat]
     private var header: RTPHeader
     private let extensions: RTPHeaderExtensionMap
     private let rid: RTPStreamIdentifier?
@@ -116,6 +119,7 @@ struct SplicedTrack {
     ) {
         type = section.type
         codec = section.codec
+        formats = section.acceptablePayloads
         extensions = section.extensionMap
         self.rid = rid
         header = RTPHeader(
@@ -123,6 +127,9 @@ struct SplicedTrack {
         newestSequence = Int64.random(in: 1...0x7FFF, using: &generator)
         firstTimestamp = UInt32.random(in: 0...UInt32.max, using: &generator)
     }
+
+    /// Whether packets of a codec can be forwarded.
+    func accepts(_ codec: Codec?) -> Bool { formats.contains { $0.codec == codec } }
 
     /// The publisher whose packets are forwarded, and its layer; nil before the first one.
     var publisher: (peer: PeerID, layer: Int)? { source.map { ($0.publisher, $0.layer) } }
@@ -132,7 +139,9 @@ struct SplicedTrack {
     /// - Parameters:
     ///   - log: The packets of the track. If there are none, the track begins with numbers of its own.
     ///   - ssrc: The SSRC of the packets.
-    mutating func resume(after log: borrowing PacketLog, ssrc: UInt32) {
+    ///   - codec: The codec of the newest packet.
+    mutating func resume(after log: borrowing PacketLog, ssrc: UInt32, codec: Codec) {
+        follow(codec)
         guard let sequence = log.newestSequence, log.end > log.start else { return }
         let position = log.position(ofSequence: sequence) ?? log.end - 1
         let last = log[position]
@@ -149,8 +158,12 @@ struct SplicedTrack {
     ///   - publisher: The publisher.
     ///   - layer: The layer; 0 for audio.
     ///   - log: The packets of the publisher's track.
+    ///   - codec: The codec of the publisher's track, which the track accepts.
     ///   - position: The position of the first packet, which begins a key frame if the track is video.
-    mutating func begin(_ publisher: PeerID, layer: Int, _ log: borrowing PacketLog, at position: Int64) {
+    mutating func begin(
+        _ publisher: PeerID, layer: Int, _ log: borrowing PacketLog, codec: Codec, at position: Int64
+    ) {
+        follow(codec)
         guard position < log.end else {
             source = Source(
                 publisher: publisher, layer: layer, position: position,
@@ -179,6 +192,15 @@ struct SplicedTrack {
 
     /// Reads no publisher any more.
     mutating func stop() { source = nil }
+
+    /// Writes packets of a codec from now on.
+    private mutating func follow(_ codec: Codec) {
+        guard codec != self.codec, let format = formats.first(where: { $0.codec == codec }) else { return }
+        self.codec = codec
+        header.payloadType = format.payloadType
+        // The numbers of frames in payloads are those of the former codec.
+        pictureNumbers = nil
+    }
 
     private func timeline(from first: PacketLog.Entry, edge: UInt32) -> Timeline {
         guard let newest else { return Timeline(from: first.timestamp, to: firstTimestamp) }

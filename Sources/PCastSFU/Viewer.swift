@@ -35,6 +35,8 @@ struct Viewer: ~Copyable {
     var node: NodeLayers?
     /// Whether the viewer receives renditions only, because it does not decode the publisher's codec.
     var needsOtherCodec = false
+    /// Whether the viewer receives no video, because it decodes neither the publisher's codec nor that of renditions.
+    var lacksCodec = false
     /// The layers that the viewer subscribes to, as bits.
     var subscribedLayers: UInt8 = 0
     var scheduled: Instant?

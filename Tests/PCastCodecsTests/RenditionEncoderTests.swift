@@ -57,6 +57,20 @@ struct RenditionEncoderTests {
         #expect(pictures.map(\.dimensions) == source.map { _ in Dimensions(width: 208, height: 120) })
     }
 
+    @Test("renditions of another codec than the source can be requested", arguments: [Codec.h264, .vp8])
+    func output(codec: Codec) throws {
+        let source: Codec = codec == .h264 ? .vp8 : .h264
+        let encoder = try RenditionEncoder(codec: source, output: codec, encoder: .software)
+        encoder.setTargets([.init(number: 1, height: 0, bitrate: .kilobits(0))])
+        let frames = try Self.source(source, count: 4)
+        var made: [EncodedFrame] = []
+        for frame in frames { made += try encoder.process(frame, encodes: true).map(\.frame) }
+        #expect(made.map(\.codec) == frames.map { _ in codec })
+        let decoder = try Self.decoder(codec)
+        let pictures = try made.flatMap { try decoder.decode($0) }
+        #expect(pictures.map(\.dimensions) == frames.map { _ in Self.size })
+    }
+
     @Test("a key frame is made on request, of that rendition only")
     func keyFrames() throws {
         let encoder = try RenditionEncoder(codec: .h264, encoder: .software)

@@ -140,6 +140,82 @@ extension EndToEnd {
             }
         }
 
+        /// Publishes a test film as H.264 by RTMP.
+        private static func encode(
+            _ size: String, to name: String, port: Int, in workspace: TestWorkspace
+        ) async throws -> RunningProgram {
+            let token = try await workspace.token(
+                LocalPlatform.application, "--type", "publish", "--apply-tag", "name:\(name)")
+            return try workspace.start(
+                try #require(BuiltProgram.installed("ffmpeg")),
+                [
+                    "-v", "error", "-nostdin", "-re", "-f", "lavfi", "-i", "testsrc2=size=\(size):rate=30", "-re", "-f",
+                    "lavfi", "-i", "sine=frequency=220:sample_rate=48000", "-c:v", "libx264", "-preset", "veryfast",
+                    "-tune", "zerolatency", "-bf", "0", "-g", "30", "-pix_fmt", "yuv420p", "-c:a", "aac", "-f", "flv",
+                    "rtmp://127.0.0.1:\(port)/ingest/\(token)",
+                ])
+        }
+
+        /// An expression that is true when the watch page shows frames of a height, and reports a codec.
+        private static func shows(_ codec: String, _ height: Int) -> String {
+            """
+            document.getElementById("video").videoHeight === \(height) &&
+              document.getElementById("codec").textContent === "\(codec)"
+            """
+        }
+
+        /// An expression for the number of WHEP sessions that the page has created.
+        private static let joins = """
+            performance.getEntriesByType("resource").filter(({ name }) => new URL(name).pathname.startsWith("/whep")).length
+            """
+
+        @Test(
+            "viewers in Chromium and of the SDK keep their session while RTMP with H.264 and WHIP with VP8 follow each other",
+            .enabled(if: ThisMachine.hasFFmpeg && ThisMachine.hasChromium))
+        func codecs() async throws {
+            try await TestWorkspace.run { workspace in
+                let platform = try await Self.start(in: workspace, "  show: {}\n", ["--rtmp-port", "0"])
+                let listening = try await platform.program.event("listening")
+                let port = Int(try #require(listening["rtmpPort"].number))
+                let first = try await Self.encode("1280x720", to: "show", port: port, in: workspace)
+                try await Self.waitFor("live", of: "show", platform)
+                let stream = try await Self.name("show", of: platform).streamId
+                let watched = try await WatchedStream.open("show", of: platform)
+                try await watched.height(720, since: 0)
+                let browser = try await Browser.start(in: workspace)
+                try await browser.open(platform.uri + "/watch/show")
+                try await browser.wait(for: Self.shows("H264", 720))
+                let joins = try await browser.evaluate(Self.joins).number
+
+                // The encoder is unplugged, and the next publisher has another codec.
+                first.send(SIGKILL)
+                let publisher = try workspace.pcast(
+                    "publish", "--uri", "whip" + platform.uri.dropFirst("http".count) + "/whip/show", "--video",
+                    "synthetic", "--audio", "synthetic", "--size", "640x480", "--codec", "vp8")
+                try await watched.height(480, since: 1)
+                try await browser.wait(for: Self.shows("VP8", 480))
+
+                // H.264 again, which replaces the former publisher.
+                let second = try await Self.encode("640x360", to: "show", port: port, in: workspace)
+                try await watched.height(360, since: 2)
+                try await browser.wait(for: Self.shows("H264", 360))
+                let frames = try await browser.evaluate(
+                    "document.getElementById('video').getVideoPlaybackQuality().totalVideoFrames"
+                ).number
+                try await browser.wait(
+                    for: """
+                        document.getElementById("video").getVideoPlaybackQuality().totalVideoFrames > \(try #require(frames) + 30)
+                        """)
+                #expect(try await browser.evaluate(Self.joins).number == joins, "it is one session")
+                #expect(try await Self.name("show", of: platform).streamId == stream, "it is one stream")
+                publisher.send(SIGINT)
+                second.send(SIGKILL)
+                try await browser.end()
+                await watched.close()
+                try await platform.program.end()
+            }
+        }
+
         /// Declares a stream.
         private static func declare(_ name: String, _ body: String, _ platform: LocalPlatform) async throws {
             try await platform.workspace.run(

@@ -23,6 +23,7 @@ struct RenditionMessageTests {
                 layer: 7, isKeyFrame: false, timestamp: 1 << 40, captureTime: WallTime(nanosecondsSinceEpoch: 7),
                 bytes: [UInt8](repeating: 9, count: 100_000))),
         .keyFrames(0b1010_0000), .targets(.vp9, []), .targets(.av1, []), .targets(.h265, []),
+        .output(.vp8),
     ]
 
     private static func read(_ bytes: [UInt8], by size: Int) throws -> [RenditionMessage] {
@@ -46,7 +47,7 @@ struct RenditionMessageTests {
     func malformed() {
         for bytes: [UInt8] in [
             [0xFF, 0xFF, 0xFF, 0xFF], [0, 0, 0, 0], [0, 0, 0, 1, 9], [0, 0, 0, 1, 3], [0, 0, 0, 2, 1, 7],
-            [0, 0, 0, 4, 1, 0, 1, 1], [0, 0, 0, 3, 2, 0, 0],
+            [0, 0, 0, 4, 1, 0, 1, 1], [0, 0, 0, 3, 2, 0, 0], [0, 0, 0, 2, 4, 7], [0, 0, 0, 1, 4],
         ] {
             #expect(throws: RenditionMessageReader.Malformed.self) { _ = try Self.read(bytes, by: 16) }
         }

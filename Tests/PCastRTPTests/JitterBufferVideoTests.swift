@@ -39,6 +39,27 @@ import Testing
         #expect(buffer.frames(at: .at(0)).map(\.bytes) == Array(source.frames.prefix(2)))
     }
 
+    @Test("after a change of the codec, frames continue with a key frame, and an incomplete one is dropped")
+    func changeOfCodec() {
+        var source = JitterSource(.h264)
+        var buffer = JitterBuffer(codec: .h264)
+        buffer.insert(all: source.frame(key: true, size: 2000), at: .at(0))
+        let before = buffer.frames(at: .at(0))
+        #expect(before.map(\.bytes) == source.frames)
+        buffer.insert(source.frame(size: 3000)[0], at: .at(33))
+        #expect(buffer.frames(at: .at(33)).isEmpty)
+        buffer.change(to: .vp8)
+        #expect(buffer.codec == .vp8)
+        var other = JitterSource(.vp8, sequenceNumber: source.sequenceNumber, timestamp: source.timestamp)
+        buffer.insert(all: other.frame(key: true, size: 2000), at: .at(66))
+        buffer.insert(all: other.frame(), at: .at(99))
+        let after = buffer.frames(at: .at(99))
+        #expect(after.map(\.bytes) == other.frames)
+        #expect(after.map(\.isKeyFrame) == [true, false])
+        #expect(after[0].timestamp.ticks - before[0].timestamp.ticks == 6000)
+        #expect(buffer.deadline == nil)
+    }
+
     @Test("padding uses a sequence number and makes no frame")
     func paddingMakesNoFrame() {
         var source = JitterSource(.vp8)

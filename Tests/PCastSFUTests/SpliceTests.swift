@@ -9,11 +9,11 @@ import Testing
 /// Streams whose publishers change while their viewers stay.
 @Suite("Spliced streams")
 struct SpliceTests {
-    private static let name = PeerID(1 << 40)
-    private static let interval = TimeSpan.milliseconds(20)
+    static let name = PeerID(1 << 40)
+    static let interval = TimeSpan.milliseconds(20)
 
     /// An encoder that publishes a stream in the process of the SFU, with a packet of audio for each frame.
-    private struct Encoder {
+    struct Encoder {
         let stream: StreamID
         let peer: PeerID
         private var layers: [TestFrames]
@@ -343,7 +343,7 @@ struct SpliceTests {
         #expect(viewer.video.last?.frame.bytes == broadcast.sent.last?.bytes)
     }
 
-    @Test("of a publisher with another codec, audio is forwarded")
+    @Test("of a publisher with a codec that the stream was not published with, audio is forwarded")
     func otherCodec() throws {
         let network = try network()
         var first = try Encoder(1, in: network)
@@ -502,20 +502,20 @@ struct SpliceTests {
 
         var first = DescribedPackets(sequence: 100, frame: 65_534)
         for number in 0..<4 { first.append(isKeyFrame: number == 0) }
-        track.begin(PeerID(1), layer: 0, first.log, at: 0)
+        track.begin(PeerID(1), layer: 0, first.log, codec: .av1, at: 0)
         let before = try descriptors(&track, of: first, section.extensionMap, &structure)
         #expect(before.map { $0?.frameNumber } == [65_534, 65_535, 0, 1])
 
         var second = DescribedPackets(sequence: 9_000, frame: 40_000)
         for number in 0..<3 { second.append(isKeyFrame: number == 0) }
-        track.begin(PeerID(2), layer: 0, second.log, at: 0)
+        track.begin(PeerID(2), layer: 0, second.log, codec: .av1, at: 0)
         let after = try descriptors(&track, of: second, section.extensionMap, &structure)
         #expect(after.map { $0?.frameNumber } == [2, 3, 4])
         #expect(after.map { $0?.structure != nil } == [true, false, false])
 
         var third = DescribedPackets(sequence: 50, frame: 9)
         third.append(isKeyFrame: true, hasDescriptor: false)
-        track.begin(PeerID(3), layer: 0, third.log, at: 0)
+        track.begin(PeerID(3), layer: 0, third.log, codec: .av1, at: 0)
         let last = try descriptors(&track, of: third, section.extensionMap, &structure)
         #expect(last.count == 1 && last[0] == nil)
     }

@@ -176,7 +176,7 @@ package final class VideoEncoding: Sendable {
     /// Encodes the frames of the queue until it is closed or the encoder fails.
     private func run() {
         var encoder: (any VideoEncoder)?
-        var decoder: (any VideoDecoder)?
+        var decoder: (codec: Codec, decoder: any VideoDecoder)?
         var current: (dimensions: Dimensions, color: VideoColor, bitrate: Bitrate)?
         var adaptation = EncodingTarget()
         var decimation = FrameDecimation()
@@ -240,13 +240,15 @@ package final class VideoEncoding: Sendable {
 
     /// Returns the raw frame of a sample, which is decoded if it is coded; nil if it cannot be decoded.
     /// Throws an error if there is no decoder.
-    private func videoFrame(of sample: VideoSample, by decoder: inout (any VideoDecoder)?) throws -> VideoFrame? {
+    private func videoFrame(
+        of sample: VideoSample, by decoder: inout (codec: Codec, decoder: any VideoDecoder)?
+    ) throws -> VideoFrame? {
         switch sample {
         case .frame(let frame): return frame
         case .coded(let frame):
-            if hasGap.exchange(false, ordering: .relaxed) { decoder = nil }
-            let current = try decoder ?? VideoDecoders.open(frame.codec)
-            decoder = current
+            if hasGap.exchange(false, ordering: .relaxed) || decoder?.codec != frame.codec { decoder = nil }
+            let current = try decoder?.decoder ?? VideoDecoders.open(frame.codec)
+            decoder = (frame.codec, current)
             // The frame is damaged, or precedes the first key frame.
             guard let frames = try? current.decode(frame) else {
                 requestSourceKeyFrame()

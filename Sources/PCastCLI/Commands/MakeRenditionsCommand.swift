@@ -55,6 +55,8 @@ private struct RenditionWorker: ~Copyable {
     /// The time of the last frame that was encoded, or of the start.
     private var lastEncoding = MonotonicClock.now()
     private var codec = Codec.h264
+    /// The codec of the renditions; nil for the usual one of the source.
+    private var output: Codec?
     private var encoder: RenditionEncoder?
 
     init(_ socket: ProcessSocket) { self.socket = socket }
@@ -99,11 +101,12 @@ private struct RenditionWorker: ~Copyable {
         switch message {
         case .targets(let codec, let targets):
             if encoder == nil || codec != self.codec {
-                encoder = try RenditionEncoder(codec: codec)
+                encoder = try RenditionEncoder(codec: codec, output: output)
                 self.codec = codec
             }
             encoder?.setTargets(
                 targets.map { .init(number: Int($0.layer), height: Int($0.height), bitrate: $0.bitrate) })
+        case .output(let codec): output = codec
         case .keyFrames(let layers):
             for layer in 0..<8 where layers & 1 << UInt8(layer) != 0 { encoder?.requestKeyFrame(of: layer) }
         case .frame(let frame):

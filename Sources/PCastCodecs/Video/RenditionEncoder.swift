@@ -46,11 +46,14 @@ package final class RenditionEncoder {
     /// Opens the decoder.
     ///
     /// - Parameters:
-    ///   - source: The codec of the source. Its renditions are in `Rendition.codec(of:)`.
+    ///   - source: The codec of the source.
+    ///   - output: The codec of the renditions; nil for `Rendition.codec(of:)` of the source.
     ///   - choice: The encoder to use.
     /// - Throws: `CodecError.missing`, and `CodecError.unsupported` for audio.
-    package init(codec source: Codec, encoder choice: VideoEncoderChoice = .automatic) throws(CodecError) {
-        codec = Rendition.codec(of: source)
+    package init(
+        codec source: Codec, output: Codec? = nil, encoder choice: VideoEncoderChoice = .automatic
+    ) throws(CodecError) {
+        codec = output ?? Rendition.codec(of: source)
         self.choice = choice
         decoder = try VideoDecoders.open(source)
     }

@@ -38,8 +38,10 @@ package enum RenditionMessage: Hashable, Sendable {
         }
     }
 
-    /// The codec of the source, and the renditions to make from now on, whose codec is `Rendition.codec(of:)`.
+    /// The codec of the source, and the renditions to make from now on.
     case targets(Codec, [Target])
+    /// The codec of the renditions, which precedes them. Without it, that is `Rendition.codec(of:)` of the source.
+    case output(Codec)
     /// A frame of the source, or of a rendition.
     case frame(Frame)
     /// The layers, as bits, whose next frame must be a key frame.
@@ -56,6 +58,7 @@ package enum RenditionMessage: Hashable, Sendable {
         case targets = 1
         case frame = 2
         case keyFrames = 3
+        case output = 4
     }
 
     /// Parses a message without its size. Returns nil if it is malformed.
@@ -87,6 +90,9 @@ package enum RenditionMessage: Hashable, Sendable {
         case .keyFrames:
             guard bytes.count == 2 else { return nil }
             self = .keyFrames(bytes[start])
+        case .output:
+            guard bytes.count == 2, let codec = Self.codec(bytes[start]) else { return nil }
+            self = .output(codec)
         }
     }
 
@@ -95,7 +101,7 @@ package enum RenditionMessage: Hashable, Sendable {
         var bytes: [UInt8] = [0, 0, 0, 0]
         switch self {
         case .targets(let codec, let targets):
-            bytes += [Kind.targets.rawValue, UInt8(Self.codecs.firstIndex(of: codec) ?? 0)]
+            bytes += [Kind.targets.rawValue, Self.number(of: codec)]
             for target in targets {
                 bytes.append(target.layer)
                 bytes += Self.bytes(UInt64(target.height), count: 2)
@@ -108,14 +114,17 @@ package enum RenditionMessage: Hashable, Sendable {
             bytes += Self.bytes(UInt64(bitPattern: frame.captureTime.nanosecondsSinceEpoch), count: 8)
             bytes += frame.bytes
         case .keyFrames(let layers): bytes += [Kind.keyFrames.rawValue, layers]
+        case .output(let codec): bytes += [Kind.output.rawValue, Self.number(of: codec)]
         }
         let size = Self.bytes(UInt64(bytes.count - Self.prefixSize), count: Self.prefixSize)
         for index in 0..<Self.prefixSize { bytes[index] = size[index] }
         return bytes
     }
 
-    /// The codecs of sources at their numbers.
+    /// The codecs of video at their numbers.
     private static let codecs: [Codec] = [.h264, .vp8, .vp9, .av1, .h265]
+
+    private static func number(of codec: Codec) -> UInt8 { UInt8(codecs.firstIndex(of: codec) ?? 0) }
 
     private static func codec(_ value: UInt8) -> Codec? {
         codecs.indices.contains(Int(value)) ? codecs[Int(value)] : nil

@@ -17,6 +17,8 @@ package final class RenditionProcess: Sendable {
         var fullSince: Instant?
         var process: SpawnedProcess?
         var isClosed = false
+        /// The codec of the source, and the renditions; nil before they are known.
+        var targets: (codec: Codec, all: [RenditionMessage.Target])?
     }
 
     /// The maximum size of the frames that wait, in bytes. It has the time between two key frames of most encoders.
@@ -57,11 +59,21 @@ package final class RenditionProcess: Sendable {
     /// The number of frames that were dropped.
     package var droppedCount: Int { state.withLock { state, _ in state.droppedCount } }
 
-    /// Sends a frame of the source. Returns false if it was dropped.
+    /// Sends a frame of the source, whose codec may be another one than before.
+    ///
+    /// - Parameters:
+    ///   - frame: The frame.
+    ///   - codec: The codec of the frame; nil for the same as before.
+    ///   - now: The current time.
+    /// - Returns: False if it was dropped.
     @discardableResult
-    package func send(_ frame: RenditionMessage.Frame, at now: Instant) -> Bool {
+    package func send(_ frame: RenditionMessage.Frame, codec: Codec? = nil, at now: Instant) -> Bool {
         state.withLock { state, condition in
             guard !state.isClosed else { return false }
+            if let codec, let targets = state.targets, codec != targets.codec {
+                state.targets?.codec = codec
+                append(RenditionMessage.targets(codec, targets.all).encoded, to: &state)
+            }
             let size = frame.bytes.count
             let isFull = state.queuedSize + size > Self.capacity || size > RenditionMessage.maximumSize / 2
             if isFull || state.awaitsKeyFrame && !frame.isKeyFrame {
@@ -82,10 +94,23 @@ package final class RenditionProcess: Sendable {
         }
     }
 
-    /// Sends the renditions to make from now on. They have the codec of the source.
+    /// Sends the renditions to make from now on.
+    ///
+    /// - Parameters:
+    ///   - targets: The renditions.
+    ///   - codec: The codec of the source, unless a frame had another one.
     package func send(_ targets: [RenditionMessage.Target], codec: Codec) {
-        send(.targets(codec, targets))
+        state.withLock { state, condition in
+            guard !state.isClosed else { return }
+            let codec = state.targets?.codec ?? codec
+            state.targets = (codec, targets)
+            append(RenditionMessage.targets(codec, targets).encoded, to: &state)
+            condition.wakeAll()
+        }
     }
+
+    /// Sends the codec of the renditions. It must precede them.
+    package func send(output codec: Codec) { send(.output(codec)) }
 
     /// Requests key frames of layers, which are bits.
     package func requestKeyFrames(_ layers: UInt8) { send(.keyFrames(layers)) }

@@ -146,6 +146,7 @@ extension LayerSelection.Cause {
         case .limit: "limit"
         case .pin: "selected"
         case .publisher: "publisher"
+        case .codec: "codec"
         }
     }
 }

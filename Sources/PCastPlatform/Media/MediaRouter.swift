@@ -256,6 +256,11 @@ final class MediaRouter: Sendable {
         (try? await loop(of: publisher)?.call { sfu, _ in sfu.videoCodec(of: stream) }) ?? nil
     }
 
+    /// Returns the codec of a stream's renditions; nil if the publisher has left or the stream has none.
+    func renditionCodec(of stream: StreamID, publisher: PeerID) async -> Codec? {
+        (try? await loop(of: publisher)?.call { sfu, _ in sfu.renditionCodec(of: stream) }) ?? nil
+    }
+
     /// Begins to deliver the video of a stream to `renditionSources`; see `SFU.beginReadingForRenditions`.
     func beginReadingForRenditions(_ stream: StreamID, of publisher: PeerID) async {
         _ = try? await loop(of: publisher)?.call { sfu, now in sfu.beginReadingForRenditions(stream, at: now) }

@@ -167,7 +167,8 @@ final class RenditionService: Sendable {
             return state.startCount
         }
         guard let feed = router.renditionFeed(of: peer),
-            let codec = await router.videoCodec(of: stream, publisher: peer)
+            let codec = await router.videoCodec(of: stream, publisher: peer),
+            let output = await router.renditionCodec(of: stream, publisher: peer)
         else {
             continuation.yield(.processEnded(peer, number: number))
             return
@@ -178,7 +179,7 @@ final class RenditionService: Sendable {
                 program, configuration.arguments, environment: JobEnvironment.make(),
                 onFrame: { frame in
                     let encoded = EncodedFrame(
-                        codec: Rendition.codec(of: codec), bytes: frame.bytes, isKeyFrame: frame.isKeyFrame,
+                        codec: output, bytes: frame.bytes, isKeyFrame: frame.isKeyFrame,
                         timestamp: MediaTime(ticks: frame.timestamp, rate: .video), captureTime: frame.captureTime)
                     feed.send([.init(frame: encoded, layer: Int(frame.layer))])
                 },
@@ -189,14 +190,14 @@ final class RenditionService: Sendable {
             return
         }
         state.withLock { $0.running[peer] = Running(process: process, codec: codec) }
+        process.send(output: output)
         process.send(Self.targets(layers), codec: codec)
         router.renditionSources.set(process, of: stream)
         await router.beginReadingForRenditions(stream, of: peer)
         logger.info(
             "renditions are made",
             metadata: [
-                "stream": "\(stream)", "codec": "\(Rendition.codec(of: codec).rawValue)",
-                "layers": "\(Self.names(layers))",
+                "stream": "\(stream)", "codec": "\(output.rawValue)", "layers": "\(Self.names(layers))",
             ])
     }
 

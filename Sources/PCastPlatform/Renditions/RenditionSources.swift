@@ -16,6 +16,6 @@ final class RenditionSources: Sendable {
         process.send(
             .init(
                 layer: 0, isKeyFrame: unit.isKeyFrame, timestamp: unit.timestamp, captureTime: unit.captureTime,
-                bytes: unit.bytes), at: now)
+                bytes: unit.bytes), codec: unit.codec, at: now)
     }
 }

@@ -102,9 +102,11 @@ extension StreamDirectory {
             capabilities.terms.media.contains($0.mediaType)
         }
         writeQueue.note(.streamStarting(stream.record))
+        var terms = capabilities.terms
+        if renditions?.applies(to: []) == true { terms.hasRenditions = true }
         do {
             _ = try await router.publish(
-                peer, stream: id, ingesting: media, terms: capabilities.terms, beside: neighbor, group: group)
+                peer, stream: id, ingesting: media, terms: terms, beside: neighbor, group: group)
         } catch {
             discard(peer)
             writeQueue.note(Self.change(stream, StreamEnd(streamID: id, reason: .failed, description: "")))
@@ -120,6 +122,16 @@ extension StreamDirectory {
         await noteStart(of: id)
         announce(id)
         statistics.streamStarted(application)
+    }
+
+    /// Records that the video of a stream has another codec.
+    func noteCodec(_ codec: Codec, of peer: PeerID) {
+        guard let id = registry.participants[peer]?.streamID, let stream = registry.streams[id], stream.peer == peer
+        else { return }
+        registry.update(id) { stream in
+            stream.codecs = [codec] + stream.codecs.filter { $0.mediaType != .video }
+        }
+        logger.info("the video has another codec", metadata: ["stream": "\(id)", "codec": "\(codec.rawValue)"])
     }
 
     /// Returns the numbers of viewers of streams.

@@ -434,6 +434,7 @@ actor StreamDirectory {
                 for finding in findings { warn(of: finding, stream: id) }
                 note(findings, of: id)
             case .linkLost(let peer, let reason): await noteLostLink(peer, reason)
+            case .videoCodecChanged(let peer, let codec): noteCodec(codec, of: peer)
             case .renditionsWanted(let peer, let layers): renditions?.want(layers, of: peer)
             case .renditionKeyFramesWanted(let peer, let layers): renditions?.requestKeyFrames(layers, of: peer)
             case .closeConnection: preconditionFailure("the router must close connections itself")

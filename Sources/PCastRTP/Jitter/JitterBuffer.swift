@@ -27,8 +27,8 @@ public struct JitterBuffer: ~Copyable {
     /// The time in which an earlier packet may turn out to begin the stream.
     var reorderWindow: TimeSpan { min(timeout, Self.maximumReorderWindow) }
 
-    /// The codec of the track.
-    public let codec: Codec
+    /// The codec of the track; see ``change(to:)``.
+    public private(set) var codec: Codec
 
     /// The time for which a missing packet is awaited.
     public var timeout: TimeSpan
@@ -190,6 +190,17 @@ public struct JitterBuffer: ~Copyable {
         expectedTimestamp = nil
         lostBeforeCursor = 0
         awaitsKeyFrame = codec.mediaType == .video
+    }
+
+    /// Continues with packets of another codec of the same media type. Frames that are not complete are dropped, and video
+    /// continues with a key frame. Timestamps continue.
+    package mutating func change(to codec: Codec) {
+        precondition(codec.mediaType == self.codec.mediaType, "a track has one media type")
+        self.codec = codec
+        restart()
+        depacketizer = PayloadDepacketizer(codec: codec)
+        unrecoverableSince = nil
+        isUnrecoverable = false
     }
 
     /// Moves the beginning to an earlier packet, if nothing was delivered yet. Returns whether it did.

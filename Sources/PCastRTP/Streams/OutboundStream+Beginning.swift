@@ -114,6 +114,26 @@ extension OutboundStream {
         return VPXPictureOffset(continuing: offset.applied(to: end), with: next, codec: codec)
     }
 
+    /// Changes the format of the packets, because the source has another codec from now on. The stream stops until it
+    /// begins at a key frame. Sequence numbers and timestamps continue then. Packets of the former format are not
+    /// retransmitted, because receivers assign a retransmission to a codec by its payload type (RFC 4588, section 8.6).
+    ///
+    /// - Parameters:
+    ///   - payloadType: The payload type.
+    ///   - retransmission: The retransmission stream in the payload type of the format; nil for none.
+    package mutating func change(payloadType: UInt8, retransmission: Parameters.Retransmission?) {
+        parameters.payloadType = payloadType
+        parameters.retransmission = retransmission
+        limiter = retransmission == nil ? nil : limiter ?? ResendLimiter()
+        resends.removeAll(keepingCapacity: true)
+        formerResends.removeAll(keepingCapacity: true)
+        former = nil
+        mapping.newestSequence = nil
+        // The numbers of frames belong to a codec, and the payload of another one must not be changed.
+        mapping.pictureOffset = VPXPictureOffset()
+        pause()
+    }
+
     /// The maximum number of preceding packets among which later ones are searched; it suffices for a large key frame
     /// whose first packet was retransmitted.
     static let reorderSearchLimit: Int64 = 512

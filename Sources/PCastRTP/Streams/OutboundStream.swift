@@ -102,8 +102,8 @@ public struct OutboundStream: ~Copyable, Sendable {
         package let paddingSize: Int
     }
 
-    /// The negotiated parameters.
-    package let parameters: Parameters
+    /// The negotiated parameters. Those of the format may change; see ``change(payloadType:retransmission:)``.
+    package internal(set) var parameters: Parameters
 
     /// The limits for the playout delay that each packet contains; nil for none.
     package var playoutDelay: PlayoutDelay?

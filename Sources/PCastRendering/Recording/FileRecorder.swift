@@ -5,7 +5,8 @@ import Synchronization
 
 /// Records a stream without re-encoding to an MP4, Matroska or WebM file. The file extension selects the format.
 ///
-/// The file starts with the first key frame. It has its own thread, so that a slow disk does not block the caller.
+/// The file starts with the first key frame. It has its own thread, so that a slow disk does not block the caller. While
+/// the stream has another codec of video than the file, the file has audio only.
 package final class FileRecorder: Sendable {
     private struct Entry: Sendable {
         let frame: EncodedFrame
@@ -34,7 +35,9 @@ package final class FileRecorder: Sendable {
     package init(path: String, named name: String? = nil, tracks: [Codec]) throws {
         let writer = try MediaWriter(path: path, named: name, tracks: tracks)
         let hasVideo = tracks.contains { $0.mediaType == .video }
-        let worker = try WorkerThread(name: "record") { [self] in write(to: writer, hasVideo: hasVideo) }
+        let worker = try WorkerThread(name: "record") { [self] in
+            write(to: writer, tracks: Set(tracks), hasVideo: hasVideo)
+        }
         state.withLock { $0.worker = worker }
     }
 
@@ -59,10 +62,11 @@ package final class FileRecorder: Sendable {
         state.withLock { $0.worker }?.join()
     }
 
-    private func write(to writer: MediaWriter, hasVideo: Bool) {
+    private func write(to writer: MediaWriter, tracks: Set<Codec>, hasVideo: Bool) {
         var timeline = RecordingTimeline(hasVideo: hasVideo)
         do {
             while let entry = queue.pop() {
+                guard tracks.contains(entry.frame.codec) else { continue }
                 guard let position = timeline.position(of: entry.frame, arrivedAt: entry.arrival) else { continue }
                 try writer.write(entry.frame, at: position)
                 state.withLock { $0.framesWritten += 1 }

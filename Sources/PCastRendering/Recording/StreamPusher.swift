@@ -71,6 +71,8 @@ package final class StreamPusher: Sendable {
         changed(.connecting)
         do {
             while let entry = queue.pop() {
+                // The codec of a stream changes with its publisher.
+                guard [.h264, .opus].contains(entry.frame.codec) else { continue }
                 guard let position = timeline.position(of: entry.frame, arrivedAt: entry.arrival) else { continue }
                 if entry.frame.codec == .opus {
                     for packet in audio?.transcode(entry.frame, at: position) ?? [] {

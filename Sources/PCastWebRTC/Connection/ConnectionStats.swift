@@ -32,7 +32,7 @@ struct ConnectionStats {
 
     private mutating func add(_ track: borrowing OutboundTrack, isPaused: Bool, roundTrip: TimeSpan?) {
         let parameters = track.stream.parameters
-        let codec = addCodec(track.media, direction: "O")
+        let codec = addCodec(track.media.format(of: track.codec), of: track.media.type, direction: "O")
         var stats = RTCOutboundRTPStreamStats(
             id: "OT\(parameters.ssrc)", timestamp: timestamp, ssrc: parameters.ssrc, kind: track.media.type,
             transportId: Self.transport, codecId: codec, mid: track.media.mid)
@@ -67,7 +67,7 @@ struct ConnectionStats {
 
     private mutating func add(_ track: InboundTrack, _ buffer: JitterBufferStatistics?) {
         guard let ssrc = track.ssrc else { return }
-        let codec = addCodec(track.media, direction: "I")
+        let codec = addCodec(track.media.format(of: track.codec), of: track.media.type, direction: "I")
         var stats = RTCInboundRTPStreamStats(
             id: "IT\(ssrc)", timestamp: timestamp, ssrc: ssrc, kind: track.media.type, transportId: Self.transport,
             codecId: codec, mid: track.media.mid)
@@ -96,14 +96,14 @@ struct ConnectionStats {
     }
 
     /// Adds the statistics of a codec, unless they were added before. Returns their ID.
-    private mutating func addCodec(_ media: NegotiatedMedia, direction: String) -> String {
-        let id = "C\(direction)\(media.payloadType)"
+    private mutating func addCodec(_ format: PayloadFormat, of type: MediaType, direction: String) -> String {
+        let id = "C\(direction)\(format.payloadType)"
         guard !report.codecs.contains(where: { $0.id == id }) else { return id }
         report.codecs.append(
             RTCCodecStats(
-                id: id, timestamp: timestamp, payloadType: media.payloadType, transportId: Self.transport,
-                mimeType: "\(media.type.rawValue)/\(media.codec.rawValue)",
-                clockRate: Int(media.format.clockRate.hertz), channels: media.codec == .opus ? 2 : nil))
+                id: id, timestamp: timestamp, payloadType: format.payloadType, transportId: Self.transport,
+                mimeType: "\(type.rawValue)/\(format.codec.rawValue)", clockRate: Int(format.clockRate.hertz),
+                channels: format.codec == .opus ? 2 : nil))
         return id
     }
 

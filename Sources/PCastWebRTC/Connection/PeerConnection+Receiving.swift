@@ -36,6 +36,7 @@ extension PeerConnection {
     ) {
         let payload = packet.extracting(media.payload)
         if media.type == .video {
+            if media.changesCodec { videoBuffer?.value.change(to: media.codec) }
             _ = videoBuffer?.value.insert(
                 payload: payload, sequenceNumber: media.sequenceNumber, timestamp: media.timestamp,
                 marker: media.marker, at: now)

@@ -273,9 +273,9 @@ public struct PeerConnection: ~Copyable, DatagramMachine {
     /// The number of negotiated video layers; 0 before the answer.
     public var sendingLayerCount: Int { sender?.value.layerCount ?? 0 }
 
-    /// Returns the negotiated codec of a received track; nil if there is none.
+    /// Returns the codec of a received track, which may change while the stream continues; nil if there is none.
     public func receivingCodec(_ type: MediaType) -> Codec? {
-        (type == .video ? receiver?.video : receiver?.audio)?.media.codec
+        (type == .video ? receiver?.video : receiver?.audio)?.codec
     }
 
     /// The bandwidth estimate of the sending path; nil if the connection does not send. Its target is at most the limit

@@ -7,6 +7,9 @@ package struct InboundTrack: Sendable {
     /// The negotiated media section.
     package let media: NegotiatedMedia
 
+    /// The codec of the newest packet, or that of the section before the first one.
+    package private(set) var codec: Codec
+
     /// The RID of the simulcast layer (RFC 8852); nil if the peer sends only one.
     package let rid: RTPStreamIdentifier?
 
@@ -93,6 +96,7 @@ package struct InboundTrack: Sendable {
     /// Creates a track or one of its layers. A single announced SSRC is used from the start.
     init(_ media: NegotiatedMedia, rid: RTPStreamIdentifier? = nil) {
         self.media = media
+        codec = media.codec
         mid = media.mid.flatMap { RTPStreamIdentifier($0) }
         self.rid = rid
         let canRestart = media.type == .audio || !media.feedback.isDisjoint(with: [.pli, .fir])
@@ -217,6 +221,19 @@ package struct InboundTrack: Sendable {
     mutating func goodbyeReceived() {
         hasLeft = true
         pause?.goodbyeReceived()
+    }
+
+    /// Follows the codec of a received packet of video, if it is another one than before.
+    ///
+    /// - Parameters:
+    ///   - codec: The codec of the packet.
+    ///   - sequence: The sequence number of the packet.
+    /// - Returns: Whether the packet belongs to the track. One that arrives after a newer packet in another codec does
+    ///   not, because no frame after the change refers to it.
+    mutating func follow(_ codec: Codec, sequence: Int64) -> Bool {
+        guard sequence == newestSequence else { return false }
+        self.codec = codec
+        return true
     }
 
     /// Returns whether a gap has more than a second of video, as after an outage. Subscribers then resume with the

@@ -20,7 +20,9 @@ extension MediaReceiver {
             layers.append(InboundTrack(renditionOf: media, rid: rid, ssrc: ssrc))
             renditionCount += 1
         }
-        if renditionCount > 0, media.codec != layers[0].media.codec { addRoutes(media.format, type: .video) }
+        guard renditionCount > 0, media.codec != layers[0].media.codec else { return }
+        addRoutes(media.format, type: .video)
+        renditionPayloadType = media.payloadType
     }
 
     /// Returns the media section of the layers, with a payload type of their own if they have another codec than the peer.

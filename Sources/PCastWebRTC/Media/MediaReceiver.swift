@@ -32,6 +32,8 @@ package struct MediaReceiver: Sendable {
         package let isRetransmission: Bool
         /// Whether the source has restarted with this packet.
         package let isRestart: Bool
+        /// Whether the codec of the video has changed with this packet.
+        package var changesCodec = false
         /// The header extensions that the SFU forwards.
         package let forwarded: RTPExtensionValues
         /// The range of the dependency descriptor in the datagram; empty if the packet has none.
@@ -65,6 +67,8 @@ package struct MediaReceiver: Sendable {
 
     /// The number of layers at the end of `layers` that the peer does not send; see ``addRenditions(named:ssrcs:)``.
     package internal(set) var renditionCount = 0
+    /// The payload type of these layers if the peer does not use it; nil for none.
+    var renditionPayloadType: UInt8?
 
     /// The first video layer; nil if the peer sends no video.
     package var video: InboundTrack? { layers.first }
@@ -253,8 +257,8 @@ package struct MediaReceiver: Sendable {
         guard route.type == .video else { return 0 }
         if renditionCount > 0 {
             for index in 1..<layers.count where layers[index].ssrc == header.ssrc { return index }
-            // The peer does not send the codec of its renditions.
-            guard route.codec == layers[0].media.codec else { return nil }
+            // The peer does not send the format of its renditions.
+            guard route.payloadType != renditionPayloadType else { return nil }
         }
         guard layers[0].rid != nil else { return 0 }
         for index in layers.indices {
@@ -298,13 +302,21 @@ package struct MediaReceiver: Sendable {
             refused += 1
             return nil
         }
+        var changesCodec = false
+        if route.type == .video, layers[layer].codec != route.codec {
+            guard layers[layer].follow(route.codec, sequence: sequence) else {
+                refused += 1
+                return nil
+            }
+            changesCodec = true
+        }
         let forwarded = RTPExtensionValues.forwarded(header.extensions, in: bytes, by: extensions(of: route.type))
         if let asked = forwarded.playoutDelay { playoutDelay = asked }
         let descriptor = header.extensions.dependencyDescriptor(in: bytes, by: extensions(of: route.type))
         return Packet(
             type: route.type, layer: layer, sequence: sequence, timestamp: header.timestamp,
             sequenceNumber: header.sequenceNumber, marker: header.marker, payload: payload, codec: route.codec,
-            isRetransmission: false, isRestart: isRestart, forwarded: forwarded,
+            isRetransmission: false, isRestart: isRestart, changesCodec: changesCodec, forwarded: forwarded,
             dependencyDescriptor: descriptor ?? 0..<0)
     }
 
@@ -329,6 +341,8 @@ package struct MediaReceiver: Sendable {
         guard case .packet(let original, let range) = RTXEncapsulation.decapsulate(bytes, payload: payload) else {
             return nil
         }
+        // No frame after a change of the codec refers to frames before it.
+        if route.type == .video, layers[layer].codec != route.codec { return nil }
         let sequence =
             route.type == .video
             ? layers[layer].receiveRetransmission(of: original, payloadSize: range.count, at: now)

@@ -206,7 +206,7 @@ package struct MediaSender: ~Copyable, @unchecked Sendable {  // the tracks have
     ) {
         guard let video else { return }
         video.pointee.stream.change(
-            to: log, at: position, from: former, codec: video.pointee.media.codec, alignment: alignment,
+            to: log, at: position, from: former, codec: video.pointee.codec, alignment: alignment,
             repairsFormer: repairsFormer)
         video.pointee.restartsReports = true
     }

@@ -1,10 +1,14 @@
-import PCastCore
+package import PCastCore
 package import PCastRTP
 
 /// The sending state of a track: its stream, its sender reports, and the reports of the peer.
 package struct OutboundTrack: ~Copyable, Sendable {
     /// The negotiated media section, with the SSRCs.
     package let media: NegotiatedMedia
+    /// The codec of the packets, which is one of the section's formats; see ``select(_:)``.
+    package private(set) var codec: Codec
+    /// The codecs of the section's formats, as bits.
+    private let codecs: UInt8
     /// The stream of packets.
     package var stream: OutboundStream
     /// The schedule and counters of sender reports.
@@ -47,10 +51,9 @@ package struct OutboundTrack: ~Copyable, Sendable {
         }
         guard media.direction.sends, let ssrc = media.localSSRC else { return nil }
         self.media = media
-        var retransmission: OutboundStream.Parameters.Retransmission?
-        if let rtxSSRC = media.localRTXSSRC, let payloadType = media.rtxPayloadType, media.feedback.contains(.nack) {
-            retransmission = .init(ssrc: rtxSSRC, payloadType: payloadType)
-        }
+        codec = media.codec
+        codecs = media.acceptablePayloads.reduce(0) { $0 | $1.codec.bit }
+        let retransmission = Self.retransmission(of: media.format, in: media)
         let parameters = OutboundStream.Parameters(
             ssrc: ssrc, payloadType: media.payloadType, retransmission: retransmission,
             mid: media.mid.flatMap { RTPStreamIdentifier($0) }, rid: layer, extensions: media.extensionMap,
@@ -64,6 +67,30 @@ package struct OutboundTrack: ~Copyable, Sendable {
         report = SenderReportSource(ssrc: ssrc, clockRate: media.format.clockRate)
     }
 
+    /// Returns the retransmission stream of a format; nil if there is none.
+    private static func retransmission(
+        of format: PayloadFormat, in media: NegotiatedMedia
+    ) -> OutboundStream.Parameters.Retransmission? {
+        guard let ssrc = media.localRTXSSRC, let payloadType = format.rtxPayloadType, media.feedback.contains(.nack)
+        else { return nil }
+        return .init(ssrc: ssrc, payloadType: payloadType)
+    }
+
+    /// Returns whether the peer receives a codec.
+    package func receives(_ codec: Codec) -> Bool { codecs & codec.bit != 0 }
+
+    /// Sends packets of a codec from now on. If it is another one, the stream stops until it begins at a key frame.
+    ///
+    /// - Parameter codec: The codec of the source.
+    /// - Returns: False if the peer does not receive the codec. Nothing changes then.
+    package mutating func select(_ codec: Codec) -> Bool {
+        guard codec != self.codec else { return true }
+        guard let format = media.acceptablePayloads.first(where: { $0.codec == codec }) else { return false }
+        self.codec = codec
+        stream.change(payloadType: format.payloadType, retransmission: Self.retransmission(of: format, in: media))
+        return true
+    }
+
     /// Limits the number of packets that each audio packet repeats, from 0 to 2, when bandwidth is low.
     package mutating func limitRedundancy(to maximum: Int) {
         redundancy.maximum = maximum
@@ -74,5 +101,19 @@ package struct OutboundTrack: ~Copyable, Sendable {
     mutating func followLoss(_ block: ReportBlock) {
         redundancy.received(block)
         stream.redundancy = redundancy.count
+    }
+}
+
+extension Codec {
+    /// The bit of the codec in a set of codecs.
+    fileprivate var bit: UInt8 {
+        switch self {
+        case .h264: 1
+        case .vp8: 2
+        case .vp9: 4
+        case .av1: 8
+        case .h265: 16
+        case .opus: 32
+        }
     }
 }

@@ -113,6 +113,34 @@ struct NamedStreamTests {
         }
     }
 
+    @Test("a viewer of a name keeps the session, and has video, when a publisher with another codec comes")
+    func codecs() async throws {
+        try await run([Self.declaration("show")]) { platform, port in
+            let first = try await publish(try Self.token("show"), to: port)
+            #expect(try await becomes("live", "show", platform))
+            let viewer = try FramePeer.viewer()
+            let session = try await viewer.view("show", at: platform)
+            #expect(try await eventually { viewer.isConnected })
+            let stream = try #require(try await name("show", platform)?.streamId)
+            let before = try await platform.ask("GET", "/pcast/stream/\(stream)").body
+            #expect(before.contains(#""codecs":["H264""#), "\(before)")
+            let publisher = try FramePeer(.publish(video: .vp8, audio: true))
+            _ = try await publisher.publish(to: platform, token: try Self.token("show"))
+            #expect(
+                try await eventually {
+                    try await publisher.sendFrames()
+                    return viewer.videoNumbers.count >= 20
+                })
+            #expect(try await eventually { first.isClosed })
+            #expect(try await platform.send("GET", session).status == 204)
+            #expect(try await name("show", platform)?.streamId == stream)
+            #expect(
+                try await eventually {
+                    try await platform.ask("GET", "/pcast/stream/\(stream)").body.contains(#""codecs":["VP8""#)
+                })
+        }
+    }
+
     @Test("a new publisher replaces the former one, and with a standby it waits until an operator switches")
     func replacement() async throws {
         try await run([Self.declaration("show"), Self.declaration("pair") { $0.hasStandby = true }]) {

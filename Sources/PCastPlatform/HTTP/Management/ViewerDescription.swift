@@ -30,7 +30,7 @@ struct ViewerState: Sendable {
 
 /// The reason why a viewer does not receive the best quality.
 struct ViewerCause: Encodable, Hashable {
-    /// `away`, `link`, `publisher`, `limit`, `layer`, `loss` or `round-trip`.
+    /// `away`, `codec`, `link`, `publisher`, `limit`, `layer`, `loss` or `round-trip`.
     let code: String
     /// A clause in English without a full stop.
     let message: String
@@ -47,6 +47,8 @@ struct ViewerCause: Encodable, Hashable {
     init?(_ viewer: ViewerState) {
         if viewer.statistics?.isAway == true {
             self.init("away", "no packets arrive from it")
+        } else if viewer.layers?.cause == .codec {
+            self.init("codec", "it does not decode the publisher's codec")
         } else if viewer.layers?.cause == .link || [.downloadLimited, .networkLimited].contains(viewer.quality.reason) {
             self.init("link", Self.link(viewer))
         } else if viewer.quality.reason == .uploadLimited {

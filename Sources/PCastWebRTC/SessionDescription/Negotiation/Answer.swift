@@ -212,8 +212,13 @@ extension MediaDescription {
 package struct AnswerOptions: Sendable {
     /// The wanted direction, from the local view. The answer is limited by the offer.
     package var direction: MediaDirection
-    /// The only format to send, for a forwarded stream; nil for any codec.
+    /// The format to send, for a forwarded stream; nil for any codec.
     package var format: SourceFormat?
+    /// The formats that may follow ``format``, for a stream whose publishers change.
+    package var furtherFormats: [SourceFormat] = []
+    /// Whether a section that is received may have all its codecs, because the peer forwards a stream whose publishers
+    /// change. Otherwise one is accepted.
+    package var acceptsAllCodecs = false
     /// The local source, which is needed to send; nil otherwise.
     package var source: OutgoingSource?
 
@@ -228,7 +233,11 @@ package struct AnswerOptions: Sendable {
     package static let receive = AnswerOptions(direction: .receiveOnly)
 
     /// Returns the use of a section that only sends, as a server answers a viewer.
-    package static func send(_ format: SourceFormat?, from source: OutgoingSource) -> AnswerOptions {
-        AnswerOptions(direction: .sendOnly, format: format, source: source)
+    package static func send(
+        _ format: SourceFormat?, or furtherFormats: [SourceFormat] = [], from source: OutgoingSource
+    ) -> AnswerOptions {
+        var options = AnswerOptions(direction: .sendOnly, format: format, source: source)
+        options.furtherFormats = furtherFormats
+        return options
     }
 }

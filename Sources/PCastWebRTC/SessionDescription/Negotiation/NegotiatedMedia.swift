@@ -46,6 +46,11 @@ public struct NegotiatedMedia: Sendable {
     /// The packetization mode of H.264; 1 for other codecs.
     public var packetizationMode: UInt8 { format.h264?.packetizationMode ?? 1 }
 
+    /// Returns the first format with a codec, or ``format`` if there is none.
+    package func format(of codec: Codec) -> PayloadFormat {
+        acceptablePayloads.first { $0.codec == codec } ?? format
+    }
+
     /// Returns the format of a payload type, and whether it is that of retransmissions; nil if it was not negotiated.
     public func format(ofPayloadType type: UInt8) -> (format: PayloadFormat, isRetransmission: Bool)? {
         for format in acceptablePayloads {

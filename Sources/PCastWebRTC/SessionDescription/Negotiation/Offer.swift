@@ -49,15 +49,17 @@ package struct Offer: Sendable {
         media.mid = mid
         media.direction = section.direction
         transport.write(to: &media, setup: setup)
-        let codecs = section.format.map { [$0.codec] } ?? section.codecs ?? capabilities.codecs
+        let sources = section.format.map { [$0] + section.furtherFormats }
+        let codecs = sources?.map(\.codec).unique ?? section.codecs ?? capabilities.codecs
         for codec in codecs where codec.mediaType == section.type {
-            var format = format(for: codec, carrying: section.format, capabilities: capabilities)
+            let source = sources?.first { $0.codec == codec }
+            var format = format(for: codec, carrying: source, capabilities: capabilities)
             if !section.offersRetransmission { format.rtxPayloadType = nil }
             if codec.mediaType == .video, section.direction.receives, let start = capabilities.startBitrate {
                 format.parameters["x-google-start-bitrate"] = String(start.bitsPerSecond / 1_000)
             }
             format.append(to: &media, prefersRedundancy: section.prefersRedundancy)
-            for narrower in narrowerFormats(than: section.format, capabilities) { narrower.append(to: &media) }
+            for narrower in narrowerFormats(than: source, capabilities) { narrower.append(to: &media) }
         }
         media.extensions = extensions(for: section, capabilities: capabilities)
         if section.direction.sends {
@@ -135,7 +137,8 @@ package struct Offer: Sendable {
             section.type == .video ? [.audioLevel] : [.playoutDelay, .videoOrientation]
         if !section.hasLayers { others.formUnion([.rid, .repairedRid]) }
         // Without a format, the answer may choose a codec whose layers are not read from the descriptor.
-        if section.format?.codec.hasDependencyDescriptor != true { others.insert(.dependencyDescriptor) }
+        let sources = section.format.map { [$0] + section.furtherFormats } ?? []
+        if !sources.contains(where: \.codec.hasDependencyDescriptor) { others.insert(.dependencyDescriptor) }
         return extensionIDs.filter { capabilities.headerExtensions.contains($0.0) && !others.contains($0.0) }
             .map { ExtensionMapping(id: $0.1, uri: $0.0.uri) }
     }
@@ -266,10 +269,10 @@ extension NegotiatedMedia {
     }
 }
 
-extension [String] {
-    /// The strings without repetitions, in their order.
-    var unique: [String] {
-        var result: [String] = []
+extension Array where Element: Equatable {
+    /// The elements without repetitions, in their order.
+    var unique: [Element] {
+        var result: [Element] = []
         for each in self where !result.contains(each) { result.append(each) }
         return result
     }
@@ -283,8 +286,10 @@ package struct OfferSection: Sendable {
     package var direction: MediaDirection
     /// The codecs to offer; nil for all of the capabilities.
     package var codecs: [Codec]?
-    /// The only format to offer, for a forwarded stream; nil for those of ``codecs``.
+    /// The format to offer, for a forwarded stream; nil for those of ``codecs``.
     package var format: SourceFormat?
+    /// The formats that may follow ``format``, for a stream whose publishers change.
+    package var furtherFormats: [SourceFormat] = []
     /// The local source, which is needed to send; nil otherwise.
     package var source: OutgoingSource?
     /// The RIDs of simulcast layers (RFC 8853), at most `SDPLimits.simulcastLayers`. With fewer than two there is no

@@ -22,10 +22,14 @@ struct SectionAnswer {
         let direction = Self.direction(of: offer, intent)
         let sourceFormat = direction.sends ? intent.format : nil
         guard let offered = capabilities.preferred(of: offer.payloadFormats, carrying: sourceFormat) else { return nil }
+        let further = Self.furtherFormats(of: offer, besides: offered.codec, direction, capabilities, intent)
 
         var wanted = capabilities.headerExtensions
         // The structure that the descriptor of a key frame contains needs two-byte header extensions.
-        if !offered.codec.hasDependencyDescriptor || !allowsMixedExtensions { wanted.remove(.dependencyDescriptor) }
+        let codecs = [offered.codec] + further.map(\.offered.codec)
+        if !codecs.contains(where: \.hasDependencyDescriptor) || !allowsMixedExtensions {
+            wanted.remove(.dependencyDescriptor)
+        }
         var extensions = ExtensionNegotiation(
             offered: offer.extensions, wanted: wanted, mid: offer.mid, direction: direction,
             allowsMixed: allowsMixedExtensions)
@@ -35,20 +39,25 @@ struct SectionAnswer {
         if offered.redPayloadType != nil, offered.rtxPayloadType == nil { feedback.remove(.nack) }
         if feedback.contains(.transportCC) { extensions.removeAbsoluteSendTime() }
 
-        var format = offered
-        format.feedback = feedback
-        format.answerParameters(capabilities: capabilities, sourceFormat: sourceFormat, direction: direction)
+        let formats = [(offered: offered, source: sourceFormat)] + further
+        let answered = formats.map { offered, source in
+            var format = offered
+            format.feedback = feedback.intersection(offered.feedback)
+            format.answerParameters(capabilities: capabilities, sourceFormat: source, direction: direction)
+            return format
+        }
+        let format = answered[0]
 
         media = MediaDescription(kind: offer.kind, transportProtocol: offer.transportProtocol)
         media.mid = offer.mid
         media.direction = direction
         media.extensions = extensions.answer
-        format.append(to: &media, prefersRedundancy: direction.receives)
-        if direction.sends { intent.source?.write(to: &media, hasRTX: format.rtxPayloadType != nil) }
+        for format in answered { format.append(to: &media, prefersRedundancy: direction.receives) }
+        if direction.sends { intent.source?.write(to: &media, hasRTX: answered.contains { $0.rtxPayloadType != nil }) }
 
         negotiated = NegotiatedMedia(
             index: index, mid: offer.mid, type: type, direction: direction, format: format,
-            acceptablePayloads: [format], extensionMap: extensions.map, feedback: feedback,
+            acceptablePayloads: answered, extensionMap: extensions.map, feedback: feedback,
             allowsReducedSizeRTCP: offer.allowsReducedSizeRTCP,
             localSSRC: media.sources.first?.ssrc, localRTXSSRC: media.sourceGroups.first?.ssrcs.last,
             remoteSources: direction.receives ? offer.incomingSources : [],
@@ -56,6 +65,25 @@ struct SectionAnswer {
             remoteMSID: direction.receives ? offer.sourceMSID : nil, rids: [],
             opusStereo: offered.codec == .opus && Self.isStereo(offered, capabilities, direction))
         if direction.receives { answerSimulcast(of: offer) }
+    }
+
+    /// Returns the formats of an offer that may follow the first one, each with the format that is sent in it.
+    private static func furtherFormats(
+        of offer: MediaDescription, besides codec: Codec, _ direction: MediaDirection,
+        _ capabilities: MediaCapabilities, _ intent: AnswerOptions
+    ) -> [(offered: PayloadFormat, source: SourceFormat?)] {
+        if direction.sends {
+            return intent.furtherFormats.filter { $0.codec != codec }.compactMap { source in
+                capabilities.preferred(of: offer.payloadFormats, carrying: source).map { ($0, source) }
+            }
+        }
+        guard intent.acceptsAllCodecs else { return [] }
+        var codecs = [codec]
+        return offer.payloadFormats.compactMap { format in
+            guard !codecs.contains(format.codec), capabilities.codecs.contains(format.codec) else { return nil }
+            codecs.append(format.codec)
+            return (format, nil)
+        }
     }
 
     /// Returns whether stereo is wanted. `stereo=1` is a request of the receiver (RFC 7587, section 6.1).

@@ -59,7 +59,7 @@ struct TrackReader: ~Copyable {
     /// The codecs that the output can have.
     private let readable: Set<Codec>
     /// Whether the track has a codec now that the output cannot have.
-    private var isSuspended: Bool
+    private(set) var isSuspended: Bool
     private var position: Int64
     private var buffer: JitterBuffer
 
@@ -194,6 +194,14 @@ extension Forwarder {
         return false
     }
 
+    /// Returns whether an output waits until a layer has another codec, so that key frames would be of no use for it.
+    func awaitsCodec(of layer: Int, _ stream: StreamID) -> Bool {
+        for number in 0..<readers.endIndex where readers.contains(number) && readers[number].isSuspended {
+            if readers[number].stream == stream, readers[number].layer == layer { return true }
+        }
+        return false
+    }
+
     /// Returns whether the publisher of a stream sends a key frame for each request.
     func answersKeyFrameRequests(stream index: Int, at now: Instant) -> Bool {
         for layer in streams[index].receiver.sentLayers
@@ -268,11 +276,12 @@ extension SFU {
         forwarder.readUnits(of: streamIndices, at: now, deliver)
     }
 
-    /// Requests a key frame of a layer that is read. It does nothing for an unknown stream or layer.
+    /// Requests a key frame of a layer that is read. It does nothing for an unknown stream or layer, and for a layer that
+    /// has a codec which the output cannot have.
     package mutating func requestKeyFrame(of stream: StreamID, layer: Int) {
-        guard let index = streamIndices[stream], forwarder.streams[index].receiver.layers.indices.contains(layer) else {
-            return
-        }
+        guard let index = streamIndices[stream], forwarder.streams[index].receiver.layers.indices.contains(layer),
+            !forwarder.awaitsCodec(of: layer, stream)
+        else { return }
         forwarder.requestKeyFrame(stream: index, layer: layer)
     }
 }

@@ -51,7 +51,7 @@ extension Forwarder {
             let viewer = viewers.address(viewerIndex)
             // The publisher is not asked for less because of viewers who do not receive its layer.
             guard viewer.pointee.isWatching, viewer.pointee.isCounted, !viewer.pointee.isEnding, !viewer.pointee.isAway,
-                !viewer.pointee.needsOtherCodec
+                !viewer.pointee.needsOtherCodec, !viewer.pointee.lacksCodec
             else { continue }
             links.add(
                 viewer.pointee.sender.estimate, selection: viewer.pointee.selection,

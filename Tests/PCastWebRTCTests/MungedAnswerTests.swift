@@ -50,6 +50,24 @@ struct EditedAnswerTests {
         #expect(lines == expected)
     }
 
+    @Test("a viewer's answer keeps a format of each codec that may follow")
+    func formats() throws {
+        let msid = MediaStreamIdentification(stream: "s", track: "t")
+        let source = OutgoingSource(ssrc: 1, rtxSSRC: 2, cname: "c", msid: msid)
+        var section = OfferSection(type: .video, direction: .sendOnly, format: .vp8, source: source)
+        section.furtherFormats = [.h264(H264Format(profile: .constrainedBaseline, level: .level31))]
+        let offer = offer([section])
+        #expect(offer.description.media[0].payloadFormats.map(\.codec) == [.vp8, .h264])
+        let answer =
+            Self.head + [
+                "m=video 9 UDP/TLS/RTP/SAVPF 96 97 102 103", "a=mid:0", "a=recvonly", "a=rtcp-mux",
+                "a=rtpmap:96 VP8/90000", "a=rtpmap:97 rtx/90000", "a=fmtp:97 apt=96", "a=rtpmap:102 H264/90000",
+                "a=fmtp:102 level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42e01f",
+                "a=rtpmap:103 rtx/90000", "a=fmtp:103 apt=102",
+            ]
+        #expect(try edited(answer.map { $0 + "\r\n" }.joined(), to: offer) == answer)
+    }
+
     @Test("a viewer's answer requests both audio channels", arguments: ["", ";stereo=0"])
     func stereo(said: String) throws {
         let msid = MediaStreamIdentification(stream: "s", track: "t")

@@ -2,8 +2,8 @@ import PCastCore
 
 /// A peer's answer to the local offer, modified so that the peer applies what was negotiated as its own description.
 ///
-/// Only some lines are changed. An answer may contain several formats per section, of which one was negotiated. A
-/// browser plays Opus in mono unless its own description has `stereo=1` (RFC 7587, section 6.1).
+/// Only some lines are changed. An answer may contain several formats per section, of which one was negotiated, or one of
+/// each codec for a viewer of a stream whose publishers change. A browser plays Opus in mono unless its own description has `stereo=1` (RFC 7587, section 6.1).
 package struct MungedAnswer: Sendable {
     /// The answer as text, with the line endings of the peer.
     package let text: String
@@ -24,7 +24,7 @@ package struct MungedAnswer: Sendable {
             if line.hasPrefix("m=") {
                 section += 1
                 agreed = session.media.first { $0.index == section }
-                dropped = agreed.map { Self.others(in: line, than: $0.format) } ?? []
+                dropped = agreed.map { Self.others(in: line, than: Self.formats(of: $0)) } ?? []
                 line = Self.without(dropped, in: line)
             } else if let type = Self.payloadType(of: line) {
                 if dropped.contains(type) { continue }
@@ -35,9 +35,14 @@ package struct MungedAnswer: Sendable {
         text = lines.joined(separator: answer.utf8.contains(UInt8(ascii: "\r")) ? "\r\n" : "\n")
     }
 
-    /// Returns the payload types of an `m=` line that do not belong to the format.
-    private static func others(in line: String, than format: PayloadFormat) -> Set<UInt8> {
-        let kept = [format.payloadType, format.rtxPayloadType, format.redPayloadType].compactMap { $0 }
+    /// Returns the formats of a section that are used: one that is received, or all that are sent.
+    private static func formats(of section: NegotiatedMedia) -> [PayloadFormat] {
+        section.direction.sends ? section.acceptablePayloads : [section.format]
+    }
+
+    /// Returns the payload types of an `m=` line that do not belong to the formats.
+    private static func others(in line: String, than formats: [PayloadFormat]) -> Set<UInt8> {
+        let kept = formats.flatMap { [$0.payloadType, $0.rtxPayloadType, $0.redPayloadType].compactMap(\.self) }
         return Set(line.split(separator: " ").dropFirst(3).compactMap { UInt8($0) }).subtracting(kept)
     }
 

@@ -1,6 +1,7 @@
 import Foundation
 import PCastCore
 import PCastRTMP
+import PCastWebRTC
 import Testing
 
 @testable import PCastPlatform

@@ -116,7 +116,7 @@ struct PublishedTrack: ~Copyable {
     /// continue.
     mutating func change(to format: SourceFormat) {
         sourceFormat = format
-        dimensions = nil
+        video = nil
         keyFrame = nil
         shares = LayerShares()
         waitingSets.removeAll()

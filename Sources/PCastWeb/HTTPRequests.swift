@@ -129,6 +129,7 @@ package enum HTTPRequests {
         _ method: String, _ uri: String, _ headers: [(name: String, value: String)], _ body: [UInt8]?,
         by client: HTTPClient, timeout: TimeAmount, readsBody: Bool
     ) async throws -> HTTPResult {
+        let end = ContinuousClock.now + .nanoseconds(timeout.nanoseconds)
         let address = try WebAddress(uri)
         var request = HTTPClientRequest(url: address.origin + address.path)
         request.method = HTTPMethod(rawValue: method)
@@ -146,7 +147,7 @@ package enum HTTPRequests {
         let retryAfter = response.headers.first(name: "Retry-After").flatMap { HTTPResult.delay(ofRetryAfter: $0) }
         guard readsBody else { return HTTPResult(status: status, body: [], retryAfter: retryAfter) }
         do {
-            let bytes = try await response.body.collect(upTo: maximumAnswerSize)
+            let bytes = try await content(of: response, until: end)
             return HTTPResult(
                 status: status, body: Array(bytes.readableBytesView), retryAfter: retryAfter,
                 contentType: response.headers.first(name: "Content-Type"),
@@ -156,6 +157,22 @@ package enum HTTPRequests {
         } catch {
             let reason = ConnectionFailure.reason(of: error)
             throw WebError.protocolViolation("the response of \(uri) is incomplete or too large (\(reason))")
+        }
+    }
+
+    /// Returns the content of a response. The timeout of the client ends with the head of the response.
+    private static func content(
+        of response: HTTPClientResponse, until end: ContinuousClock.Instant
+    ) async throws -> ByteBuffer {
+        try await withThrowingTaskGroup(of: ByteBuffer?.self) { group in
+            group.addTask { try await response.body.collect(upTo: maximumAnswerSize) }
+            group.addTask {
+                try await Task.sleep(until: end, clock: .continuous)
+                return nil
+            }
+            defer { group.cancelAll() }
+            guard let bytes = try await group.next() ?? nil else { throw HTTPClientError.deadlineExceeded }
+            return bytes
         }
     }
 }

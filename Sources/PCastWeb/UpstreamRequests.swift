@@ -45,13 +45,32 @@ package enum UpstreamRequests {
     ///   - uri: The URI.
     ///   - acceptsGzip: Whether the content may be coded with gzip.
     ///   - limit: The time for the whole exchange.
-    ///   - admit: Reserves memory for a number of bytes before they are kept. Returns false if there is none.
+    ///   - admit: Reserves memory for a number of bytes before they are kept. Returns false if there is none. It is not
+    ///     called after this function has returned.
     /// - Returns: The response.
     /// - Throws: ``Failure``.
     package static func get(
-        _ uri: String, acceptsGzip: Bool, within limit: Duration, admit: @Sendable (Int) -> Bool
+        _ uri: String, acceptsGzip: Bool, within limit: Duration, admit: @escaping @Sendable (Int) -> Bool
     ) async throws(Failure) -> Response {
         guard let address = try? WebAddress(uri) else { throw .unreachable("the address is invalid") }
+        // The timeout of the client ends with the head of the response.
+        let result = await withTaskGroup(of: Result<Response, Failure>?.self) { group in
+            group.addTask { await exchange(address, acceptsGzip, limit, admit) }
+            group.addTask {
+                try? await Task.sleep(for: limit)
+                return nil
+            }
+            let first = await group.next() ?? nil
+            group.cancelAll()
+            return first
+        }
+        guard let result else { throw .unreachable("the response is not complete in time") }
+        return try result.get()
+    }
+
+    private static func exchange(
+        _ address: WebAddress, _ acceptsGzip: Bool, _ limit: Duration, _ admit: @Sendable (Int) -> Bool
+    ) async -> Result<Response, Failure> {
         var request = HTTPClientRequest(url: address.origin + address.path)
         request.headers.add(name: "Accept-Encoding", value: acceptsGzip ? "gzip" : "identity")
         do {
@@ -60,22 +79,24 @@ package enum UpstreamRequests {
             guard status == 200 else {
                 // The connection can be used again after the content was read.
                 _ = try? await response.body.collect(upTo: unusedLimit)
-                return Response(status: status, isGzip: false, body: ByteBuffer())
+                return .success(Response(status: status, isGzip: false, body: ByteBuffer()))
             }
             let coding = response.headers.first(name: "Content-Encoding")?.lowercased()
             guard coding == nil || coding == "identity" || acceptsGzip && coding == "gzip" else {
-                throw Failure.undecodable
+                return .failure(.undecodable)
             }
             var body = ByteBuffer()
             for try await piece in response.body {
-                guard admit(piece.readableBytes) else { throw Failure.tooLarge }
+                guard admit(piece.readableBytes) else { return .failure(.tooLarge) }
                 body.writeImmutableBuffer(piece)
             }
-            return Response(status: status, isGzip: coding == "gzip", body: body)
-        } catch let failure as Failure {
-            throw failure
+            // Content that is kept for a long time must be complete.
+            if let size = response.headers.first(name: "Content-Length"), size != "\(body.readableBytes)" {
+                return .failure(.unreachable("the response is incomplete"))
+            }
+            return .success(Response(status: status, isGzip: coding == "gzip", body: body))
         } catch {
-            throw .unreachable(ConnectionFailure.reason(of: error))
+            return .failure(.unreachable(ConnectionFailure.reason(of: error)))
         }
     }
 }

@@ -11,8 +11,8 @@ import Synchronization
 extension VideoRoutes {
     // MARK: Routes
 
-    /// Returns the stream of another node whose signature a path contains; nil if this node packages the stream, or belongs
-    /// to no cluster.
+    /// Returns the stream of another node whose signature a path contains; nil if the signature is that of a stream that this
+    /// node packages, or if this node belongs to no cluster.
     ///
     /// - Throws: ``APIError``.
     func otherStream(_ context: WebRequestContext) async throws(APIError) -> StreamID? {
@@ -20,7 +20,10 @@ extension VideoRoutes {
             return nil
         }
         let id = StreamID(name)
-        guard packaging.stream(id) == nil else { return nil }
+        // A former publication of a name has playlists for some time after its end, while another node publishes the name.
+        if let own = packaging.stream(id) {
+            guard !own.isLive, own.check(signature, at: MonotonicClock.wallTime()) == .invalid else { return nil }
+        }
         if let known = video.knownStream(id, accepting: signature) { return known }
         // Guesses are limited, unlike requests of viewers.
         try limiter.takeRequest(from: context.clientAddress, at: MonotonicClock.now())

@@ -203,5 +203,6 @@ struct DrainService: Service {
         await components.workers.stop(reason: .maintenance)
         // Their responses have no other end, and the servers wait for them.
         components.names.eventLog.finish()
+        components.edges?.video.stop()
     }
 }

@@ -89,6 +89,7 @@ extension EdgeVideo {
                 }
             }
             if let task = state.lookups[lookup] { return .wait(task) }
+            guard !state.isStopped else { return .result(.failure(.draining)) }
             guard state.lookups.count < Self.maximumLookups else { return .result(.failure(Self.tooManyRequests)) }
             let task = Task { await finish(lookup) }
             state.lookups[lookup] = task
@@ -129,10 +130,12 @@ extension EdgeVideo {
         guard hops.count < EdgeConfiguration.maximumDepth else { return .failure(EdgeService.tooDeep) }
         let (usable, isForgotten) = await usableOrigins(lookup)
         var error: APIError?
+        var failed: Set<String> = []
         for origin in usable {
             do throws(APIError) {
-                return .success(try await request(lookup, hops, from: origin))
+                return .success(try await request(lookup, hops, from: origin, after: failed))
             } catch let failure {
+                failed.insert(origin.uri)
                 // An origin that may have the stream tells more than one that does not have it.
                 if error == nil || error?.kind == .noStreamPlaying { error = failure }
                 logger.debug(
@@ -168,7 +171,7 @@ extension EdgeVideo {
     }
 
     private func request(
-        _ lookup: Lookup, _ hops: [String], from origin: StreamOrigin
+        _ lookup: Lookup, _ hops: [String], from origin: StreamOrigin, after failed: Set<String>
     ) async throws(APIError) -> Stream {
         let nonce = RandomIdentifier.make()
         let viewers = state.withLock { $0.streams[lookup.stream]?.viewerCount(at: MonotonicClock.now()) ?? 0 }
@@ -186,11 +189,12 @@ extension EdgeVideo {
         else { throw NodeClient.unusableAnswer }
         guard !answer.path.contains(node), !answer.path.contains(where: hops.contains) else { throw EdgeService.loop }
         guard answer.path.count < EdgeConfiguration.maximumDepth else { throw EdgeService.tooDeep }
-        return try insert(answer, as: lookup.stream, from: origin)
+        return try insert(answer, as: lookup.stream, from: origin, after: failed)
     }
 
+    /// Adds a stream, or changes its origin. `failed` are the nodes that were asked before, and do not have it.
     private func insert(
-        _ answer: NodePlaylist, as requested: StreamID, from origin: StreamOrigin
+        _ answer: NodePlaylist, as requested: StreamID, from origin: StreamOrigin, after failed: Set<String>
     ) throws(APIError) -> Stream {
         let id = StreamID(answer.stream)
         let (stream, begins): (Stream?, Bool) = state.withLock { state in
@@ -201,9 +205,16 @@ extension EdgeVideo {
                 ?? Stream(
                     id: id, application: ApplicationID(answer.application), origin: origin,
                     authorizingTags: [], signatures: [], path: [], answered: now, requested: now)
-            stream.origin = origin
-            (stream.authorizingTags, stream.signatures) = (answer.authorizingTags, answer.signatures)
-            (stream.path, stream.answered) = (answer.path, now)
+            // A shorter path is kept while it is usable. Nodes that search at each other at the same time would otherwise become
+            // each other's origins, and their requests for content would wait for each other.
+            let keepsOrigin =
+                !stream.path.isEmpty && stream.path.count < answer.path.count && stream.origin.uri != origin.uri
+                && !failed.contains(stream.origin.uri)
+            if !keepsOrigin {
+                stream.origin = origin
+                (stream.authorizingTags, stream.signatures) = (answer.authorizingTags, answer.signatures)
+                (stream.path, stream.answered) = (answer.path, now)
+            }
             if requested != id, stream.names.count < Self.maximumOrigins {
                 stream.names.insert(requested)
                 state.names[requested, default: []].insert(id)

@@ -58,6 +58,8 @@ final class EdgeVideo: Sendable {
         var nonces = ReceivedNonces()
         /// Whether a task follows the streams.
         var isFollowing = false
+        /// Whether the platform stops, and sends no requests to other nodes any more.
+        var isStopped = false
         fileprivate var counts = Counts()
     }
 
@@ -133,6 +135,17 @@ final class EdgeVideo: Sendable {
         }
     }
 
+    /// Ends all requests to other nodes, because the platform stops. Viewers receive an error at once, and the servers do not
+    /// wait for their responses.
+    func stop() {
+        let (fetches, lookups) = state.withLock { state in
+            state.isStopped = true
+            return (state.fetches.values.compactMap(\.task), Array(state.lookups.values))
+        }
+        for task in fetches { task.cancel() }
+        for task in lookups { task.cancel() }
+    }
+
     // MARK: Viewers
 
     /// Records that a viewer waits for a part of a rendition, until the same function is called with −1.
@@ -183,6 +196,7 @@ final class EdgeVideo: Sendable {
     ) -> Result<Content, APIError>? {
         state.withLock { state in
             if let content = state.content(of: resource, at: MonotonicClock.now()) { return .success(content) }
+            guard !state.isStopped else { return .failure(.draining) }
             let waiter = Waiter(eventLoop: eventLoop, function: function)
             if let fetch = state.fetches[resource] {
                 guard fetch.waiting.count < Self.maximumWaiting else { return .failure(Self.tooManyRequests) }
@@ -207,15 +221,17 @@ final class EdgeVideo: Sendable {
     private func fetch(_ resource: Resource) async {
         let reserved = ReservedBytes(self)
         let result = await load(resource, reserved)
+        // A playlist that the origin has sent without gzip is coded here, and not while the state is locked.
+        let size = (try? result.get().size) ?? 0
         let waiting = state.withLock { state in
             let bytes = reserved.take()
             switch (result, resource.lifetime) {
             case (.success(let content), .limited(let time)) where state.streams[resource.stream] != nil:
                 state.cache.insert(
-                    content, for: resource, reserved: bytes, bytes: content.size,
+                    content, for: resource, reserved: bytes, bytes: size,
                     expires: MonotonicClock.now() + time)
             case (.success(let content), .unlimited) where state.streams[resource.stream] != nil:
-                state.cache.insert(content, for: resource, reserved: bytes, bytes: content.size, expires: nil)
+                state.cache.insert(content, for: resource, reserved: bytes, bytes: size, expires: nil)
             default: state.cache.release(bytes)
             }
             // The stream may have been forgotten and found again meanwhile.

@@ -24,6 +24,17 @@ import Testing
         }
     }
 
+    @Test("the time limit covers the content of a response, which a server may not complete", .timeLimit(.minutes(10)))
+    func stalledContent() async throws {
+        try await TestServer.run { server in
+            let uri = server.uri + "/stalled"
+            await #expect(throws: WebError.self) { try await HTTPRequests.send("GET", uri, within: .seconds(1)) }
+            await #expect(throws: UpstreamRequests.Failure.self) {
+                try await UpstreamRequests.get(uri, acceptsGzip: false, within: .seconds(1), admit: { _ in true })
+            }
+        }
+    }
+
     @Test("a missing server is an error with a sentence") func unreachable() async throws {
         let error = await #expect(throws: WebError.self) { try await HTTPRequests.send("GET", "http://127.0.0.1:1/") }
         #expect("\(try #require(error))".hasPrefix("no platform responds at http://127.0.0.1:1/"))

@@ -39,6 +39,15 @@ struct TestServer: Sendable {
                     try await writer.finish(nil)
                 })
         }
+        router.get("/stalled") { _, _ in
+            Response(
+                status: .ok,
+                body: ResponseBody(contentLength: 10) { writer in
+                    try await writer.write(ByteBuffer(string: "one "))
+                    // The end of the server cancels this.
+                    try await ContinuousClock().sleep(for: .seconds(3_600))
+                })
+        }
         router.get("/large") { _, _ in
             let content = ByteBuffer(repeating: UInt8(ascii: "a"), count: 200_000)
             return Response(status: .ok, body: ResponseBody(inPieces: content))

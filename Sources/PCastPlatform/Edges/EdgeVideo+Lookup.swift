@@ -44,7 +44,8 @@ extension EdgeVideo {
     /// Returns the stream of a signed path, which contains its identifier or a declared name. A stream or signature that is
     /// not known is searched for.
     ///
-    /// - Throws: ``APIError``, with the kind `unauthorized` if the signature has expired.
+    /// - Throws: ``APIError``, with the kind `unauthorized` if the signature has expired, and `playlistNotReady` if it may be
+    ///   one that this node does not know yet.
     func check(_ signature: String, of requested: StreamID) async throws(APIError) -> StreamID {
         if let id = knownStream(requested, accepting: signature) { return id }
         let mayGuess = state.withLock { state in
@@ -54,6 +55,7 @@ extension EdgeVideo {
         guard mayGuess else { throw Self.tooManyRequests }
         let stream = try await find(requested, of: nil)
         guard !stream.accepts(signature) else { return stream.id }
+        if stream.isNext(signature) { throw .playlistNotReady }
         throw stream.isExpired(signature) ? .expiredPath : .noStream
     }
 

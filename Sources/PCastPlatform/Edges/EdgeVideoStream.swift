@@ -47,6 +47,14 @@ extension EdgeVideo {
             return window < oldest
         }
 
+        /// Whether a signature names the window after the newest one that is accepted. Viewers may receive it from the origin
+        /// before this node does.
+        func isNext(_ signature: String) -> Bool {
+            guard let window = Self.window(of: signature), let newest = signatures.first.flatMap(Self.window(of:))
+            else { return false }
+            return window == newest &+ 1
+        }
+
         private static func window(of signature: String) -> Int64? { Int64(signature.prefix { $0 != "-" }) }
 
         /// Returns the number of viewers that wait for a part, here and at nodes that request the stream from this one.

@@ -186,6 +186,25 @@ import Testing
         }
     }
 
+    @Test("a platform that stops does not wait for its requests to other nodes")
+    func stop() async throws {
+        let run = try EdgePair.live()
+        try await EdgePair.origin(run) { origin in
+            try await EdgePair.edge(of: [origin]) { edge in
+                let signed = try await EdgePair.signedPath(edge)
+                let playlist = try MediaPlaylist(try await EdgePair.text("\(signed)/video0.m3u8", from: edge))
+                let next = "\(signed)/video0.m3u8?\(EdgePair.nextPart(playlist))"
+                let video = try EdgePair.video(of: edge)
+                async let waiting = edge.send("GET", next)
+                #expect(try await eventually { run.stream.waitingCount == 1 })
+                video.stop()
+                #expect(try await waiting.status == 503)
+                #expect(try await edge.send("GET", next).status == 503)
+                #expect(video.load.fetches == 0)
+            }
+        }
+    }
+
     @Test("a cache that is smaller than the stream stays within its size, and all files are served")
     func bound() async throws {
         let run = try EdgePair.live(layers: 2)
@@ -248,6 +267,9 @@ import Testing
                 #expect(try await edge.send("GET", "\(Self.path)/\(expired)/opus.m3u8").status == 401)
                 let valid = run.stream.signature(at: now - PathSigner.window)
                 #expect(try await edge.send("GET", "\(Self.path)/\(valid)/opus.m3u8").status == 200)
+                // The origin may sign with the next window before the edge knows.
+                let next = run.stream.signature(at: now + PathSigner.window)
+                #expect(try await edge.send("GET", "\(Self.path)/\(next)/opus.m3u8").status == 503)
                 let altered = String(valid.dropLast()) + (valid.last == "0" ? "1" : "0")
                 for file in ["opus.m3u8", "index.m3u8", "opus/i1-1.0.m4s"] {
                     #expect(try await edge.send("GET", "\(Self.path)/\(altered)/\(file)").status == 404, "\(file)")
@@ -270,6 +292,24 @@ import Testing
             try await EdgePair.edge(of: [origin]) { edge in
                 let own = try await EdgePair.text("\(signed)/video0.m3u8", from: origin)
                 #expect(try await EdgePair.text("\(signed)/video0.m3u8", from: edge) == own)
+            }
+        }
+    }
+
+    @Test("while a publication that has ended still has playlists, those of another node's publication are served, too")
+    func ended() async throws {
+        let (former, run) = (try EdgePair.live(), try EdgePair.live())
+        try await EdgePair.origin(run) { origin in
+            try await EdgePair.edge(of: [origin]) { edge in
+                try await EdgePair.publish(former, at: edge) {
+                    let playlist = try await EdgePair.signedPath(origin) + "/video0.m3u8"
+                    #expect(try await edge.send("GET", playlist).status == 404)
+                    former.stream.finish(at: MonotonicClock.now())
+                    #expect(try await EdgePair.text(playlist, from: edge) == EdgePair.text(playlist, from: origin))
+                    let signature = former.stream.signature(at: MonotonicClock.wallTime())
+                    let own = try await EdgePair.text("\(Self.path)/\(signature)/video0.m3u8", from: edge)
+                    #expect(own.contains("#EXT-X-ENDLIST"))
+                }
             }
         }
     }

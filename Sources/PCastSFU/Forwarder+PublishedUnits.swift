@@ -261,10 +261,12 @@ extension SFU {
         return forwarder.answersKeyFrameRequests(stream: index, at: now)
     }
 
-    /// Returns whether a packet of any layer of a stream has arrived; false for an unknown stream.
+    /// Returns whether a packet of any layer of a stream has arrived; false for an unknown stream. Layers do not count while
+    /// they have a codec that an output cannot have.
     package func receivesVideo(_ stream: StreamID) -> Bool {
         guard let index = streamIndices[stream] else { return false }
-        for layer in forwarder.streams[index].layers.indices where forwarder.streams[index].layers[layer].log.end > 0 {
+        for layer in forwarder.streams[index].receiver.sentLayers
+        where forwarder.streams[index].layers[layer].log.end > 0 && !forwarder.awaitsCodec(of: layer, stream) {
             return true
         }
         return false

@@ -303,7 +303,8 @@ package struct MediaReceiver: Sendable {
             return nil
         }
         var changesCodec = false
-        if route.type == .video, layers[layer].codec != route.codec {
+        // The operator `!=` would compare the names of the codecs.
+        if route.type == .video, !(layers[layer].codec == route.codec) {
             guard layers[layer].follow(route.codec, sequence: sequence) else {
                 refused += 1
                 return nil

@@ -295,8 +295,14 @@ extension Forwarder {
         let stream = streams.address(index)
         guard let layer = splice.pointee.tracks[track].publisher?.layer else { return }
         let isAudio = splice.pointee.tracks[track].type == .audio
-        if !isAudio, splice.pointee.tracks[track].isBehind(stream.pointee.layers[layer].log) {
-            guard let position = stream.pointee.layers[layer].log.newestKeyFrame else { return }
+        if !isAudio, let codec = stream.pointee.layers[layer].sourceFormat?.codec,
+            !(codec == splice.pointee.tracks[track].codec)
+                || splice.pointee.tracks[track].isBehind(stream.pointee.layers[layer].log)
+        {
+            // The publisher may be a stream whose own publishers change the codec. Its key frame is one of the new codec.
+            guard splice.pointee.tracks[track].accepts(codec),
+                let position = stream.pointee.layers[layer].log.newestKeyFrame
+            else { return }
             begin(track: track, splice: number, with: index, layer: layer, at: position)
         }
         let target = splice.pointee.target

@@ -32,11 +32,12 @@ struct CodecChangeTests {
 
         /// Sends the frames of a publisher, which then leaves. Returns the frames.
         func publish(
-            _ codec: Codec, layers: Int = 1, frames: Int = 150, each: (VirtualNetwork) -> Void = { _ in }
+            _ codec: Codec, layers: Int = 1, frames: Int = 150, into stream: StreamID = VirtualNetwork.stream,
+            each: (VirtualNetwork) -> Void = { _ in }
         ) throws -> [EncodedFrame] {
             var encoder = try Encoder(nextNumber, codec, layers: layers, in: network)
             nextNumber += 1
-            try network.sfu.splice(encoder.stream, into: VirtualNetwork.stream, at: network.now)
+            try network.sfu.splice(encoder.stream, into: stream, at: network.now)
             for _ in 0..<frames {
                 encoder.send(1, by: network)
                 each(network)
@@ -241,6 +242,33 @@ struct CodecChangeTests {
         #expect(frames.count { thirdFrames.contains($0.bytes) } > 150)
         #expect(frames.last?.bytes == third.last?.bytes)
         #expect(Self.rises(frames))
+    }
+
+    @Test("a stream that is forwarded to another one may change its codec, as that of a link of an edge")
+    func forwarded() throws {
+        let scene = try Scene()
+        let network = scene.network
+        let source = StreamID("forwarded")
+        var media = IngestMedia(video: .h264, hasAudio: true)
+        media.answersKeyFrameRequests = true
+        media.furtherVideo = IngestMedia.videoCodecs
+        try network.sfu.publish(PeerID(1 << 42), stream: source, ingesting: media, at: network.now)
+        network.sfu.watch(source, at: network.now)
+        let viewer = try scene.view()
+        var isForwarded = false
+        var sent: [EncodedFrame] = []
+        for codec in [Codec.h264, .vp8, .h264] {
+            sent += try scene.publish(codec, into: source) { network in
+                guard !isForwarded else { return }
+                isForwarded = (try? network.sfu.splice(source, into: VirtualNetwork.stream, at: network.now)) != nil
+            }
+        }
+        #expect(isForwarded)
+        let received = viewer.video.map(\.frame)
+        #expect(received.map(\.codec) == sent.map(\.codec))
+        #expect(received.map(\.bytes) == sent.map(\.bytes))
+        #expect(Self.rises(received))
+        #expect(scene.isPresent(viewer))
     }
 
     @Test("viewers of an edge receive each codec in one track")

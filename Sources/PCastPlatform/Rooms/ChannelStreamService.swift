@@ -330,8 +330,9 @@ actor ChannelStreamService {
 }
 
 extension IngestMedia {
-    /// Whether viewers of a stream with these tracks receive all tracks of another publisher.
+    /// Whether viewers of a stream with these tracks receive all tracks of another publisher. Its video may have another
+    /// codec.
     fileprivate func fits(_ other: IngestMedia) -> Bool {
-        (other.video == nil || other.video == video) && (hasAudio || !other.hasAudio)
+        (other.video == nil || video != nil) && (hasAudio || !other.hasAudio)
     }
 }

@@ -215,25 +215,30 @@ struct ChannelStreamTests {
         }
     }
 
-    @Test("a presenter in another codec ends the session of a viewer, who may request the name again")
-    func otherCodec() async throws {
+    @Test("a viewer keeps the session for a presenter in another codec, and not for one with a further track")
+    func otherTracks() async throws {
         try await TestPlatform.run { platform in
             let peers = [
                 try FramePeer(.publish(video: .h264, audio: false)),
-                try FramePeer(.publish(video: .vp8, audio: true), first: Self.firsts[1]),
+                try FramePeer(.publish(video: .vp8, audio: false), first: Self.firsts[1]),
+                try FramePeer(.publish(video: .vp8, audio: true), first: Self.firsts[2]),
             ]
-            try await Self.run(["a", "b"], at: platform, peers) { presenters in
+            try await Self.run(["a", "b", "c"], at: platform, peers) { presenters in
                 let one = try await presenters[0].publish()
                 try await presenters[0].announce([Rooms.stream(one)])
                 let former = try FramePeer.viewer()
-                _ = try await former.view("demo", at: platform)
+                let resource = try await former.view("demo", at: platform)
                 #expect(try await eventually { former.isConnected })
                 let two = try await presenters[1].publish()
                 try await presenters[1].announce([Rooms.stream(two)])
+                #expect(try await Self.follows(1, former))
+                #expect(try await platform.send("GET", resource).status == 204)
+                let three = try await presenters[2].publish()
+                try await presenters[2].announce([Rooms.stream(three)])
                 #expect(try await eventually { former.isClosed })
                 let viewer = try FramePeer.viewer()
                 _ = try await viewer.view("demo", at: platform)
-                #expect(try await Self.follows(1, viewer))
+                #expect(try await Self.follows(2, viewer))
             }
         }
     }

@@ -240,11 +240,11 @@ extension Forwarder {
         take(layers: 0, viewer: index, at: now)
     }
 
-    /// Updates the layers that a viewer receives or waits for, given as bits.
+    /// Updates the layers that a viewer receives or waits for, given as bits. One that is ending takes no more layers.
     mutating func take(layers mask: UInt8, viewer index: Int, at now: Instant) {
         let stream = viewers[index].stream
         let before = viewers[index].subscribedLayers
-        guard mask != before else { return }
+        guard mask != before, mask == 0 || !viewers[index].isEnding else { return }
         viewers[index].subscribedLayers = mask
         for layer in streams[stream].layers.indices {
             let bit: UInt8 = 1 << UInt8(layer)

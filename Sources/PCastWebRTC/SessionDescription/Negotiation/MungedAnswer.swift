@@ -3,7 +3,8 @@ import PCastCore
 /// A peer's answer to the local offer, modified so that the peer applies what was negotiated as its own description.
 ///
 /// Only some lines are changed. An answer may contain several formats per section, of which one was negotiated, or one of
-/// each codec for a viewer of a stream whose publishers change. A browser plays Opus in mono unless its own description has `stereo=1` (RFC 7587, section 6.1).
+/// each codec for a viewer of a stream whose publishers change. A browser plays Opus in mono unless its own description has
+/// `stereo=1` (RFC 7587, section 6.1).
 package struct MungedAnswer: Sendable {
     /// The answer as text, with the line endings of the peer.
     package let text: String

@@ -150,7 +150,7 @@ extension EndToEnd {
                 try #require(BuiltProgram.installed("ffmpeg")),
                 [
                     "-v", "error", "-nostdin", "-re", "-f", "lavfi", "-i", "testsrc2=size=\(size):rate=30", "-re", "-f",
-                    "lavfi", "-i", "sine=frequency=220:sample_rate=48000", "-c:v", "libx264", "-preset", "veryfast",
+                    "lavfi", "-i", "sine=frequency=220:sample_rate=48000", "-c:v", "libx264", "-preset", "ultrafast",
                     "-tune", "zerolatency", "-bf", "0", "-g", "30", "-pix_fmt", "yuv420p", "-c:a", "aac", "-f", "flv",
                     "rtmp://127.0.0.1:\(port)/ingest/\(token)",
                 ])
@@ -177,14 +177,14 @@ extension EndToEnd {
                 let platform = try await Self.start(in: workspace, "  show: {}\n", ["--rtmp-port", "0"])
                 let listening = try await platform.program.event("listening")
                 let port = Int(try #require(listening["rtmpPort"].number))
-                let first = try await Self.encode("1280x720", to: "show", port: port, in: workspace)
+                let first = try await Self.encode("640x360", to: "show", port: port, in: workspace)
                 try await Self.waitFor("live", of: "show", platform)
                 let stream = try await Self.name("show", of: platform).streamId
                 let watched = try await WatchedStream.open("show", of: platform)
-                try await watched.height(720, since: 0)
+                try await watched.height(360, since: 0)
                 let browser = try await Browser.start(in: workspace)
                 try await browser.open(platform.uri + "/watch/show")
-                try await browser.wait(for: Self.shows("H264", 720))
+                try await browser.wait(for: Self.shows("H264", 360))
                 let joins = try await browser.evaluate(Self.joins).number
 
                 // The encoder is unplugged, and the next publisher has another codec.
@@ -196,9 +196,9 @@ extension EndToEnd {
                 try await browser.wait(for: Self.shows("VP8", 480))
 
                 // H.264 again, which replaces the former publisher.
-                let second = try await Self.encode("640x360", to: "show", port: port, in: workspace)
-                try await watched.height(360, since: 2)
-                try await browser.wait(for: Self.shows("H264", 360))
+                let second = try await Self.encode("320x180", to: "show", port: port, in: workspace)
+                try await watched.height(180, since: 2)
+                try await browser.wait(for: Self.shows("H264", 180))
                 let frames = try await browser.evaluate(
                     "document.getElementById('video').getVideoPlaybackQuality().totalVideoFrames"
                 ).number

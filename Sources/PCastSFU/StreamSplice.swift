@@ -16,8 +16,10 @@ struct SplicedTrack {
         /// The position of the next packet.
         var position: Int64
         /// The sequence number of the first packet that is forwarded.
-        let firstSequence: Int64
-        let sequenceOffset: Int64
+        var firstSequence: Int64
+        var sequenceOffset: Int64
+        /// Whether the first packet is the next one that arrives, because no packet had arrived when the track began.
+        var beginsWithNext = false
         var timeline: Timeline?
         var pictures = VPXPictureOffset()
         /// The difference from the publisher's frame numbers to the track's.
@@ -165,10 +167,10 @@ struct SplicedTrack {
     ) {
         follow(codec)
         guard position < log.end else {
+            let last = log.newestSequence ?? 0
             source = Source(
-                publisher: publisher, layer: layer, position: position,
-                firstSequence: (log.newestSequence ?? -1) + 1,
-                sequenceOffset: newestSequence - (log.newestSequence ?? newestSequence))
+                publisher: publisher, layer: layer, position: position, firstSequence: last + 1,
+                sequenceOffset: newestSequence - last, beginsWithNext: log.newestSequence == nil)
             return
         }
         let first = log[position]
@@ -225,6 +227,11 @@ struct SplicedTrack {
             let position = source!.position
             let entry = log[position]
             source!.position += 1
+            if source!.beginsWithNext, entry.sequence >= 0 {
+                source!.beginsWithNext = false
+                source!.firstSequence = entry.sequence
+                source!.sequenceOffset = newestSequence + 1 - entry.sequence
+            }
             // Parameter sets that the log repeats have no number, and packets before the key frame are not needed.
             guard entry.sequence >= source!.firstSequence else { continue }
             let sequence = entry.sequence + source!.sequenceOffset

@@ -56,10 +56,12 @@ struct SpliceTests {
             network.settleRelay()
         }
 
-        mutating func send(by network: VirtualNetwork) {
+        mutating func send(by network: VirtualNetwork, hasAudio: Bool = true) {
             let captured = VirtualNetwork.clock.wallTime(at: network.now) - delay
-            packets.append(audio.next(captureTime: captured))
-            ingest(packets[packets.count - 1], by: network)
+            if hasAudio {
+                packets.append(audio.next(captureTime: captured))
+                ingest(packets[packets.count - 1], by: network)
+            }
             for layer in layers.indices {
                 let frame = layers[layer].next(captureTime: captured)
                 video.append(frame)
@@ -75,9 +77,9 @@ struct SpliceTests {
             }
         }
 
-        mutating func send(_ count: Int, by network: VirtualNetwork) {
+        mutating func send(_ count: Int, by network: VirtualNetwork, hasAudio: Bool = true) {
             for _ in 0..<count {
-                send(by: network)
+                send(by: network, hasAudio: hasAudio)
                 network.settleRelay()
                 network.run(for: SpliceTests.interval)
             }
@@ -287,6 +289,25 @@ struct SpliceTests {
         #expect(viewer.audio.count > audioCount + 90)
         #expect(rises(viewer.video.map(\.frame)))
         #expect(isPresent(viewer, in: network))
+    }
+
+    @Test("the audio of a publisher that begins after its video continues the numbers of the former one")
+    func laterAudio() throws {
+        let network = try network()
+        let target = try #require(network.sfu.streamIndices[VirtualNetwork.stream])
+        func audioCount() -> Int { network.sfu.forwarder.streams[target].receiver.audio?.packetsReceived ?? 0 }
+        var first = try Encoder(1, in: network)
+        try splice(first, in: network)
+        first.send(20, by: network)
+        first.end(network)
+        let before = audioCount()
+        #expect(before > 10)
+        var second = try Encoder(2, in: network)
+        try splice(second, in: network)
+        second.send(5, by: network, hasAudio: false)
+        #expect(audioCount() == before)
+        second.send(20, by: network)
+        #expect(audioCount() == before + second.packets.count)
     }
 
     @Test("a publisher pauses what nobody views when it is not watched any more, and a later one is not affected")

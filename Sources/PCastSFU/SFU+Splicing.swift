@@ -56,6 +56,10 @@ extension SFU {
         guard let index = streamIndices[stream], !forwarder.streams[index].isEnding else { return nil }
         for layer in forwarder.streams[index].receiver.sentLayers {
             forwarder.addSubscribers(1, of: .video, layer: layer, stream: index, at: now)
+            // No stream begins with a key frame from before a pause.
+            if forwarder.streams[index].receiver.isPaused(.video, layer: layer) {
+                forwarder.streams[index].layers[layer].discardKeyFrame()
+            }
             forwarder.requestKeyFrame(stream: index, layer: layer)
         }
         if forwarder.streams[index].audio.exists {
@@ -95,7 +99,8 @@ extension SFU {
     package struct StreamArrivals: Hashable, Sendable {
         /// The last arrival; nil before the first packet.
         package var last: Instant?
-        /// Whether a viewer could begin: there is a key frame, or no video.
+        /// Whether a viewer could begin: a key frame has arrived, or there is no video. Publishers of WebRTC send key frames
+        /// on request only, so the newest one may no longer be in the log. A splice then requests another one.
         package var isDecodable: Bool
 
         /// Creates a value.
@@ -121,7 +126,7 @@ extension SFU {
                 if let last = published.pointee.layers[layer].activity.lastArrival {
                     arrivals.last = max(arrivals.last ?? last, last)
                 }
-                if published.pointee.layers[layer].log.newestKeyFrame != nil { arrivals.isDecodable = true }
+                if published.pointee.layers[layer].log.hasHadKeyFrame { arrivals.isDecodable = true }
             }
             found[stream] = arrivals
         }

@@ -101,6 +101,8 @@ public struct PacketLog: ~Copyable {
 
     /// The position of the newest key frame; nil if it is no longer in the log.
     package var newestKeyFrame: Int64? { keyFrame >= start ? keyFrame : nil }
+    /// Whether a key frame was appended and not discarded. It may no longer be in the log.
+    package var hasHadKeyFrame: Bool { keyFrame >= 0 }
     /// The position of the newest key frame, which may no longer be in the log; -1 for none.
     private var keyFrame: Int64 = -1
     /// The timestamp of the newest key frame.

@@ -113,7 +113,8 @@ extension StreamDirectory {
             throw Self.refusal(error)
         }
         registry.add(stream)
-        policy.enter(stream, reservation)
+        // The stream of a channel has the media of presenters, whose shares of the bit rate do not depend on its viewers.
+        if !place.isChannel { policy.enter(stream, reservation) }
         return id
     }
 

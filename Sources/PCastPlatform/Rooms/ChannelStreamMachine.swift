@@ -60,6 +60,9 @@ struct ChannelStreamMachine {
     /// The time from a failure until the next attempt.
     static let retryTime = TimeSpan.seconds(1)
 
+    /// Whether the machine has nothing to remember: there is no stream, and no attempt has failed a moment ago.
+    func isIdle(at now: Instant) -> Bool { !isOpen && (retriesAfter.map { $0 <= now } ?? true) }
+
     /// Performs what is due.
     mutating func advance(to now: Instant, _ observations: Observations) {
         unviewedSince = observations.isViewed ? nil : unviewedSince ?? now
@@ -96,9 +99,10 @@ struct ChannelStreamMachine {
         outputs = []
     }
 
-    /// Records that the media of the selected presenter could not be forwarded, so that it is selected again.
+    /// Records that the media of the selected presenter could not be forwarded, so that it is selected again. Those of the
+    /// former presenter are not forwarded any more, because nothing would end that when it leaves.
     mutating func selectionFailed(at now: Instant) {
-        selected = nil
+        deselect()
         retriesAfter = now + Self.retryTime
     }
 

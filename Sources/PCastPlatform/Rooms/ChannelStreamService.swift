@@ -183,7 +183,10 @@ actor ChannelStreamService {
     /// Performs the outputs of a channel one after another, and removes its entry if it is not viewed any more.
     private func perform(_ id: String, presenters: [ChannelStreamMachine.Presenter]) {
         guard let outputs = entries[id]?.machine.takeOutputs(), let entry = entries[id] else { return }
-        if outputs.isEmpty, entry.stream == nil, entry.waiting.isEmpty, !entry.machine.isOpen {
+        // After a failure, the entry remains for a moment, so that not every request tries again.
+        if outputs.isEmpty, entry.stream == nil, entry.waiting.isEmpty,
+            entry.machine.isIdle(at: MonotonicClock.now())
+        {
             entries[id] = nil
             return
         }
@@ -242,6 +245,8 @@ actor ChannelStreamService {
             try await router.splice(presenter.stream, into: stream)
         } catch {
             logger.warning("presenter not selected", metadata: ["channel": "\(id)", "error": "\(error)"])
+            // The stream may have ended before its identifier was known here.
+            if await router.media(of: stream) == nil { return closed(stream, id) }
             return selectionFailed(of: id)
         }
         guard entries[id]?.stream == stream else { return }

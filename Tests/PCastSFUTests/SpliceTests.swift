@@ -310,24 +310,6 @@ struct SpliceTests {
         #expect(audioCount() == before + second.packets.count)
     }
 
-    @Test("a publisher remains decodable when its last key frame is no longer in the log")
-    func longIntervals() throws {
-        let network = try network()
-        let (stream, peer) = (StreamID("source-1"), PeerID(7))
-        var media = IngestMedia(video: .h264, layers: 1, hasAudio: false)
-        media.answersKeyFrameRequests = true
-        try network.sfu.publish(peer, stream: stream, ingesting: media, at: network.now)
-        let index = try #require(network.sfu.streamIndices[stream])
-        func isDecodable() -> Bool? { network.sfu.arrivals(of: [stream])[stream]?.isDecodable }
-        func hasKeyFrame() -> Bool { network.sfu.forwarder.streams[index].layers[0].log.newestKeyFrame != nil }
-        #expect(isDecodable() == false)
-        var frames = TestFrames(.h264)
-        network.sfu.ingest(frames.next(), from: peer, at: network.now)
-        #expect(isDecodable() == true && hasKeyFrame())
-        for _ in 0..<2_500 { network.sfu.ingest(frames.next(), from: peer, at: network.now) }
-        #expect(isDecodable() == true && !hasKeyFrame())
-    }
-
     @Test("a publisher pauses what nobody views when it is not watched any more, and a later one is not affected")
     func unwatching() throws {
         let network = try network()

@@ -14,12 +14,20 @@ extension EndToEnd {
         private struct Viewer {
             let pcast: PCast
             let screen = CapturedScreen()
+            /// It renders as long as it exists.
+            private let renderer: Renderer
 
             init(_ name: String, of platform: LocalPlatform) async throws {
                 pcast = PCast(PCastOptions(uri: platform.uri))
                 _ = try await pcast.start(authenticationToken: try await platform.authenticationToken())
                 let stream = try await pcast.subscribe(streamToken: try await platform.viewingToken(name))
-                try stream.createRenderer(RendererOptions(useNullAudioDevice: true)).start(on: screen)
+                renderer = stream.createRenderer(RendererOptions(useNullAudioDevice: true))
+                try renderer.start(on: screen)
+            }
+
+            func end() async {
+                renderer.stop()
+                await pcast.shutdown()
             }
         }
 
@@ -44,7 +52,8 @@ extension EndToEnd {
                 let length = ThisMachine.isFull ? 600 : 90
                 _ = await screen.sights.first { $0.index >= first.index + length }
                 let seen = Array(screen.sights.values.dropFirst(first.index))
-                #expect(seen.count > length && seen.allSatisfy { $0.stamp != nil })
+                // At the low bit rate of an overloaded machine, single strips are unreadable.
+                #expect(seen.count > length && seen.count { $0.stamp == nil } * 20 <= seen.count)
                 let summary = CapturedScreen.Summary(seen)
                 #expect(summary.isOrdered && summary.isPast, "\(summary)")
                 print("a Wayland desktop: \(summary)")
@@ -71,7 +80,7 @@ extension EndToEnd {
                 try await screen.strip(Self.small, after: black.index)
                 publisher.send(SIGINT)
                 try await publisher.expectExitStatus(0)
-                await viewer.pcast.shutdown()
+                await viewer.end()
                 try await platform.program.end()
             }
         }

@@ -160,11 +160,12 @@ struct RenditionVariants: Sendable {
         }
     }
 
-    /// Returns the only pathway of an address; nil if it is unknown, or if several pathways use the address.
+    /// Returns the only pathway of an address; nil if it is unknown or belongs to none, or if several pathways use it.
     func pathway(of uri: String) -> String? {
         for (uris, pathways) in zip(uris, pathways) {
             let own = zip(uris, pathways).filter { $0.0 == uri }.map(\.1)
-            if let first = own.first { return own.allSatisfy { $0 == first } ? first : nil }
+            guard let first = own.first else { continue }
+            return first != Self.noPathway && own.allSatisfy { $0 == first } ? first : nil
         }
         return nil
     }

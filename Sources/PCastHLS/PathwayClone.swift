@@ -42,9 +42,11 @@ package struct PathwayClone: Hashable, Sendable {
         }
         if !parameters.isEmpty {
             var pairs = (reference.query ?? "").split(separator: "&").map { String($0) }
+            // Parameters that exist are replaced at their places, and others follow in the order of their names.
             for (name, value) in parameters.sorted(by: { $0.key < $1.key }) {
+                let place = pairs.firstIndex { $0.prefix { $0 != "=" } == name }
                 pairs.removeAll { $0.prefix { $0 != "=" } == name }
-                pairs.append("\(name)=\(value)")
+                pairs.insert("\(name)=\(value)", at: place ?? pairs.count)
             }
             reference.query = pairs.joined(separator: "&")
         }

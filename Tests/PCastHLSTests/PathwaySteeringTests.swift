@@ -90,6 +90,7 @@ struct PathwaySteeringTests {
         arguments: [
             ("https://a.example/v/main.m3u8", nil, "https://c.example/v/main.m3u8?k=1&l=2"),
             ("https://u@a.example:8443/v.m3u8?x=1&k=0#f", nil, "https://c.example:8443/v.m3u8?x=1&k=1&l=2#f"),
+            ("https://a.example/v.m3u8?k=0&x=1&k=2", nil, "https://c.example/v.m3u8?k=1&x=1&l=2"),
             ("https://[::1]/v.m3u8", "unknown", "https://c.example/v.m3u8?k=1&l=2"),
             ("https://a.example/v.m3u8", "v1", "https://own.example/v1.m3u8"),
         ] as [(String, String?, String)])

@@ -39,10 +39,10 @@ extension EndToEnd {
                 let desktop = try await WaylandDesktop(in: workspace)
                 let (compositor, pipeWire, backend) = try await desktop.startAll(Self.small)
                 try await desktop.showPattern(on: compositor, of: Self.small)
-                let platform = try await LocalPlatform.start(in: workspace)
+                let platform = try await LocalPlatform.start(in: workspace, limit: WaylandDesktop.limit)
                 let publisher = try workspace.pcast(
                     "publish", "--uri", platform.uri, "--video", "screen", "--fps", "60", "--audio", "null",
-                    variables: desktop.variables(compositor))
+                    limit: WaylandDesktop.limit, variables: desktop.variables(compositor))
                 let name = try #require(try await publisher.event("publishing")["streamId"].text)
                 let viewer = try await Viewer(name, of: platform)
                 let screen = viewer.screen

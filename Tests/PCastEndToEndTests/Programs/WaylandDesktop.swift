@@ -24,6 +24,9 @@ final class WaylandDesktop: Sendable {
 
     static let output = "HEADLESS-1"
 
+    /// The time after which a program is killed: that of the whole test, which starts several programs one after another.
+    static let limit = Duration.seconds(600)
+
     private let workspace: TestWorkspace
     private let environment: [String: String]
 
@@ -112,7 +115,7 @@ final class WaylandDesktop: Sendable {
     /// until it does.
     func showPattern(on compositor: Compositor, of size: Dimensions) async throws {
         let program = try workspace.start(
-            "/usr/bin/python3", ["\(BuiltProgram.peers)/wayland_pattern.py", "--every", "2"],
+            "/usr/bin/python3", ["\(BuiltProgram.peers)/wayland_pattern.py", "--every", "2"], limit: Self.limit,
             variables: variables(compositor))
         _ = try await program.event("resized") { $0["width"].number == Double(size.width) }
     }
@@ -138,7 +141,8 @@ final class WaylandDesktop: Sendable {
         guard let path = program.contains("/") ? program : BuiltProgram.installed(program) else {
             throw EndToEndFailure("\(program) is not installed")
         }
-        return try workspace.start(path, arguments, variables: environment.merging(variables) { _, own in own })
+        return try workspace.start(
+            path, arguments, limit: Self.limit, variables: environment.merging(variables) { _, own in own })
     }
 
     /// Waits until a program of D-Bus has its name.

@@ -43,7 +43,7 @@ package final class ApplicationAudioSource: AudioSource {
             guard case .open = phase else { return }
             do throws(IOError) {
                 phase = .running(
-                    try WorkerThread(name: "program-sound") { [capture] in
+                    try WorkerThread(name: "program-audio") { [capture] in
                         if let end = capture.run(deliver: deliver) { ended(end) }
                     })
             } catch {

@@ -59,7 +59,7 @@ package final class SystemAudioSource: AudioSource {
             guard case .open = phase else { return }
             do throws(IOError) {
                 phase = .running(
-                    try WorkerThread(name: "system-sound") { [capture] in
+                    try WorkerThread(name: "system-audio") { [capture] in
                         if let end = capture.run(deliver: deliver) { ended(end) }
                     })
             } catch {

@@ -222,6 +222,9 @@ extension EdgeVideo {
                 state.names[requested, default: []].insert(id)
             }
             state.streams[id] = stream
+            // A failure before does not tell about this origin.
+            let renewal = Lookup(application: nil, stream: id)
+            if case .failure? = state.results[renewal]?.result { state.results[renewal] = nil }
             defer { state.isFollowing = true }
             return (stream, !state.isFollowing)
         }

@@ -104,10 +104,13 @@ extension EdgeVideo {
     }
 
     private func finish(_ lookup: Lookup) async -> Result<Stream, APIError> {
+        let beginning = MonotonicClock.now()
         let result = await result(lookup, [])
         state.withLock { state in
             let now = MonotonicClock.now()
             state.lookups[lookup] = nil
+            // Another search may have found the stream meanwhile.
+            if case .failure = result, let known = state.streams[lookup.stream], known.answered >= beginning { return }
             if state.results.count >= Self.capacity { state.results = state.results.filter { now < $0.value.until } }
             guard state.results.count < Self.capacity else { return }
             state.results[lookup] = (result.map(\.id), now + Self.resultTime)

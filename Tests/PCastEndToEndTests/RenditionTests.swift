@@ -109,7 +109,8 @@ extension EndToEnd {
                     "watch_chromium.py", ["\(platform.uri)/watch/\(stream)"], in: nil, of: workspace, seconds: 2)
                 let figures = try await page.figures()
                 #expect(figures["videoCodec"].text == "video/H264")
-                print("the first frame of H.264: \(figures["firstPictureMilliseconds"]) ms after the page was opened")
+                let first = figures["firstPictureMilliseconds"]
+                print("the first frame of H.264: \(first) ms after the page was opened")
                 try await Self.logs("layers=transcoded", platform)
                 await own.close()
                 try await Self.logs(Self.end, platform)

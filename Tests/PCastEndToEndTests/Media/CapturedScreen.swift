@@ -14,7 +14,7 @@ final class CapturedScreen: RenderSurface {
         var shown: WallTime
     }
 
-    /// What a sequence of frames with strips shows.
+    /// A summary of the strips of a sequence of frames.
     struct Summary: CustomStringConvertible {
         /// Whether no frame is older than its predecessor.
         private(set) var isOrdered = true

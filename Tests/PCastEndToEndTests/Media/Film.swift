@@ -2,7 +2,7 @@ import Foundation
 import PCastCore
 import Synchronization
 
-/// A usual film: H.264 with B-frames and AAC in an MP4 file, with 30 frames a second. Its colors change continuously, so
+/// A usual film: H.264 with B-frames and AAC in an MP4 file, at 30 frames per second. Its colors change continuously, so
 /// that a frame can be distinguished from those a second before and after.
 struct Film: Sendable {
     static let frameRate = 30

@@ -2,7 +2,7 @@ import Foundation
 
 /// OBS Studio on a virtual display, which streams a scene.
 struct OBS: Sendable {
-    /// What the scene shows.
+    /// The content of the scene.
     enum Scene {
         case color
         /// A film with its audio, again and again.

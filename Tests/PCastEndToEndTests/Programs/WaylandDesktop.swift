@@ -162,7 +162,7 @@ final class WaylandDesktop: Sendable {
             guard program.isRunning, ContinuousClock.now < deadline else {
                 throw EndToEndFailure("\(command) \(arguments.joined(separator: " ")) fails\n\(program.report)")
             }
-            try await Task.sleep(for: .milliseconds(50))
+            try await ContinuousClock().sleep(for: .milliseconds(50))
         }
     }
 

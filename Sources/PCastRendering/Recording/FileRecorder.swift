@@ -8,11 +8,6 @@ import Synchronization
 /// The file starts with the first key frame. It has its own thread, so that a slow disk does not block the caller. While
 /// the stream has another codec of video than the file, the file has audio only.
 package final class FileRecorder: Sendable {
-    private struct Entry: Sendable {
-        let frame: EncodedFrame
-        let arrival: Instant
-    }
-
     private struct State {
         var worker: WorkerThread?
         var failure: String?
@@ -22,7 +17,7 @@ package final class FileRecorder: Sendable {
     /// The size of the queue, several seconds of both tracks. If the disk is slower, frames are dropped and counted.
     private static let capacity = 512
 
-    private let queue = FrameQueue<Entry>(capacity: FileRecorder.capacity)
+    private let queue = FrameQueue<ArrivedFrame>(capacity: FileRecorder.capacity)
     private let state = Mutex(State())
 
     /// Creates the file and the thread.
@@ -44,7 +39,7 @@ package final class FileRecorder: Sendable {
     /// Adds the next frame of a track, in decoding order. It never blocks. The arrival time aligns the tracks while
     /// capture times are unknown.
     package func push(_ frame: EncodedFrame, arrivedAt arrival: Instant) {
-        queue.push(Entry(frame: frame, arrival: arrival))
+        queue.push(ArrivedFrame(frame: frame, arrival: arrival))
     }
 
     /// The number of frames in the file.
@@ -63,14 +58,20 @@ package final class FileRecorder: Sendable {
     }
 
     private func write(to writer: MediaWriter, tracks: Set<Codec>, hasVideo: Bool) {
+        var captureTimes = CaptureTimeQueue()
         var timeline = RecordingTimeline(hasVideo: hasVideo)
-        do {
-            while let entry = queue.pop() {
-                guard tracks.contains(entry.frame.codec) else { continue }
-                guard let position = timeline.position(of: entry.frame, arrivedAt: entry.arrival) else { continue }
-                try writer.write(entry.frame, at: position)
+        func write(_ frames: [ArrivedFrame]) throws {
+            for arrived in frames {
+                guard let position = timeline.position(of: arrived.frame, arrivedAt: arrived.arrival) else { continue }
+                try writer.write(arrived.frame, at: position)
                 state.withLock { $0.framesWritten += 1 }
             }
+        }
+        do {
+            while let arrived = queue.pop() {
+                if tracks.contains(arrived.frame.codec) { try write(captureTimes.add(arrived)) }
+            }
+            try write(captureTimes.finish())
             try writer.finish()
         } catch {
             queue.close()

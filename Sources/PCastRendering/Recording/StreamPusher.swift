@@ -7,11 +7,6 @@ import Synchronization
 ///
 /// It starts with the first key frame. It has its own thread, so that a slow receiver does not block the caller.
 package final class StreamPusher: Sendable {
-    private struct Entry: Sendable {
-        let frame: EncodedFrame
-        let arrival: Instant
-    }
-
     /// The state of the connection.
     package enum State: Hashable, Sendable {
         case connecting
@@ -24,7 +19,7 @@ package final class StreamPusher: Sendable {
     /// The size of the queue, several seconds of both tracks. If the receiver is slower, frames are dropped.
     private static let capacity = 512
 
-    private let queue = FrameQueue<Entry>(capacity: StreamPusher.capacity)
+    private let queue = FrameQueue<ArrivedFrame>(capacity: StreamPusher.capacity)
     private let push: MediaPush
     private let worker = Mutex<WorkerThread?>(nil)
     private let changed: @Sendable (State) -> Void
@@ -56,7 +51,7 @@ package final class StreamPusher: Sendable {
 
     /// Adds the next frame of a track, in decoding order. It never blocks.
     package func push(_ frame: EncodedFrame, arrivedAt arrival: Instant) {
-        queue.push(Entry(frame: frame, arrival: arrival))
+        queue.push(ArrivedFrame(frame: frame, arrival: arrival))
     }
 
     /// Sends the queued frames, closes the connection, and waits for that. It may be called repeatedly.
@@ -66,26 +61,32 @@ package final class StreamPusher: Sendable {
     }
 
     private func send(_ audio: AudioTranscoder?, hasVideo: Bool) {
+        var captureTimes = CaptureTimeQueue()
         var timeline = RecordingTimeline(hasVideo: hasVideo)
         var isRunning = false
-        changed(.connecting)
-        do {
-            while let entry = queue.pop() {
-                // The codec of a stream changes with its publisher.
-                guard [.h264, .opus].contains(entry.frame.codec) else { continue }
-                guard let position = timeline.position(of: entry.frame, arrivedAt: entry.arrival) else { continue }
-                if entry.frame.codec == .opus {
-                    for packet in audio?.transcode(entry.frame, at: position) ?? [] {
+        func send(_ frames: [ArrivedFrame]) throws {
+            for arrived in frames {
+                guard let position = timeline.position(of: arrived.frame, arrivedAt: arrived.arrival) else { continue }
+                if arrived.frame.codec == .opus {
+                    for packet in audio?.transcode(arrived.frame, at: position) ?? [] {
                         try push.push(.audio(packet.bytes), at: packet.position)
                     }
                 } else {
-                    try push.push(.frame(entry.frame), at: position)
+                    try push.push(.frame(arrived.frame), at: position)
                 }
                 if !isRunning, push.isOpen {
                     isRunning = true
                     changed(.running)
                 }
             }
+        }
+        changed(.connecting)
+        do {
+            while let arrived = queue.pop() {
+                // The codec of a stream changes with its publisher.
+                if [.h264, .opus].contains(arrived.frame.codec) { try send(captureTimes.add(arrived)) }
+            }
+            try send(captureTimes.finish())
             push.finish()
             changed(.finished)
         } catch {

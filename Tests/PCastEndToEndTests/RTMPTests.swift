@@ -68,7 +68,7 @@ extension EndToEnd {
                 let film = try await MediaFile.flashes(seconds: 60, in: workspace)
                 let platform = try await LocalPlatform.start(in: workspace, ["--rtmp-port", "0"], limit: .longestSuite)
                 let port = Int(try #require(try await platform.program.event("listening")["rtmpPort"].number))
-                // The stream has B-frames, which viewers of WebRTC get without reordering, and is packaged.
+                // The stream has B-frames, so viewers of WebRTC need a rendition without them. It is also packaged.
                 let key = try await workspace.token(
                     LocalPlatform.application, "--type", "publish", "--capability", "multi-bitrate", "--capability",
                     "streaming")

@@ -169,8 +169,11 @@ def use_module(run, page, options):
     # The frame is the one that the browser reports. What a page draws of a video may be another frame: Chromium may draw a
     # newer one, and Firefox an older one.
     run.check("the goal is not shown before its frame", again["timecode"] >= again["at"] - 1)
-    frames = [frame["timecode"] for frame in page.evaluate("own.frames") if frame["source"] == "program-date-time"]
-    # The times are rounded, so a frame less than a millisecond from the goal may count as earlier or later than it.
+    # The times are rounded, so a frame less than a millisecond from the goal may count as earlier or later than it. The
+    # goal is reported with its frame, so the frame after that one may not be shown yet.
+    shown = "own.frames.filter(({ source }) => source === 'program-date-time').map(({ timecode }) => timecode)"
+    page.wait(f"{shown}.some((time) => time >= {again['at'] + 1})", TIMEOUT, "the frame after the goal")
+    frames = page.evaluate(shown)
     first = {min(time for time in frames if time >= again["at"] + margin) for margin in (-1, 1)}
     run.check(f"the goal is shown with its frame ({again}, {sorted(first)})", again["timecode"] in first)
     if options.browser == "chromium":

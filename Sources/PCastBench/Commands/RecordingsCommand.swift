@@ -74,7 +74,7 @@ struct RecordingsCommand: AsyncParsableCommand {
         let setup = try await RecordingSetup.start(isRecorded: isRecorded)
         defer { setup.stop() }
         let load = try RTMPLoad(
-            count, port: setup.rtmpPort, application: "bench", isStamped: true, hasAudio: hasAudio, key: { _ in "" })
+            count, port: setup.rtmpPort, application: "ingest", isStamped: true, hasAudio: hasAudio, key: { _ in "" })
         let shares: (own: Double, audio: Double)
         do {
             // The processes that transcode audio start within the first seconds.

@@ -136,7 +136,8 @@ struct SettingsTests {
             ("publish:\n  fps: 500", "--fps 500"), ("serve:\n  limit: viewer=1", "did you mean “viewers”?"),
             ("subscribe:\n  record: a.avi", "--record a.avi"), ("publish:\n  logLevel: loud", "line 2: “logLevel”"),
             ("subscribe:\n  playoutDelay: 0s", "--playout-delay 0.0s"), ("subscribe:\n  playoutDelay: 2s", nil),
-            ("subscribe:\n  verbose: 1", nil), ("serve:\n  stun: no-name.invalid:1", nil),
+            ("subscribe:\n  verbose: 1", nil),
+            ("", nil), ("# Nothing is set.\n", nil), ("serve:\n  stun: no-name.invalid:1", nil),
         ] {
             try text.write(toFile: path, atomically: true, encoding: .utf8)
             let check = try ConfigCheckCommand.parse(["--config", path, "--quiet"])

@@ -163,7 +163,13 @@ struct ConfigurationFile: Equatable {
     private static func read(_ path: String) throws(CommandFailure) -> ConfigurationFile? {
         guard let handle = FileHandle(forReadingAtPath: path) else { return nil }
         defer { try? handle.close() }
-        guard let data = try? handle.read(upToCount: maximumSize + 1) else { return nil }
+        let data: Data
+        do {
+            // Nil is the end of the file: an empty file has no settings.
+            data = try handle.read(upToCount: maximumSize + 1) ?? Data()
+        } catch {
+            return nil
+        }
         guard data.count <= maximumSize, let text = String(data: data, encoding: .utf8) else {
             throw CommandFailure(
                 .unusableArguments, "\(path) is larger than 64 KiB or not UTF-8: check that it is a configuration file."

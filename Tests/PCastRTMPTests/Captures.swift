@@ -6,12 +6,12 @@ struct Capture: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let bytes: [UInt8]
 
-    private init(_ name: String, _ base64: String) {
+    init(_ name: String, _ base64: String) {
         testDescription = name
         bytes = Base64.decode(String(base64.filter { $0 != "\n" }))!
     }
 
-    static let all = [ffmpeg, enhanced, multitrack, gstreamer, obs]
+    static let all = [ffmpeg, enhanced, multitrack, gstreamer, obs, av1, vp9, hevcTracks]
 
     /// ffmpeg 5.1: H.264 with B-frames and AAC, `;capabilities=hd,streaming` in the address.
     static let ffmpeg = Capture(

@@ -199,12 +199,95 @@ import Testing
         #expect(codedX.presentationTime == .milliseconds(80) && !codedX.isKeyFrame)
     }
 
-    @Test("VP8, VP9 and AV1 have no composition offset", arguments: ["vp08", "vp09", "av01"])
-    mutating func otherCodecs(code: String) throws {
+    @Test("VP8 and VP9 have no composition offset", arguments: ["vp08", "vp09"])
+    mutating func vpx(code: String) throws {
         #expect(video([0x90] + Self.code(code) + [1, 2]).count == 1)
-        let frame = try #require(unit(video([0x91] + Self.code(code) + [0x12, 0, 1], 40)))
-        #expect(frame.bytes == [0x12, 0, 1] && frame.isKeyFrame && frame.presentationTime == .milliseconds(40))
-        #expect((frame.encodedFrame(captureTime: nil)?.codec == .vp8) == (code == "vp08"))
+        let frame = try #require(unit(video([0x91] + Self.code(code) + [0x82, 0, 1], 40)))
+        #expect(frame.bytes == [0x82, 0, 1] && frame.isKeyFrame && frame.presentationTime == .milliseconds(40))
+        #expect(frame.encodedFrame(captureTime: nil)?.codec == (code == "vp08" ? .vp8 : .vp9))
+    }
+
+    @Test(
+        "a key frame of VP9 is one by its header, whatever the encoder marks",
+        arguments: [
+            // The profiles 0, 2, 1 and 3: key frames, frames that depend on others, and frames that are shown again.
+            (0x82, true), (0x86, false), (0x8A, false), (0x92, true), (0x96, false), (0xA2, true), (0xA6, false),
+            (0xB1, true), (0xB3, false), (0xB5, false),
+        ] as [(UInt8, Bool)])
+    mutating func keyFramesOfVP9(first: UInt8, isKeyFrame: Bool) throws {
+        for mark: UInt8 in [0x91, 0xA1] {
+            let frame = try #require(unit(video([mark] + Self.code("vp09") + [first, 1], 0)))
+            #expect(frame.isKeyFrame == isKeyFrame)
+        }
+    }
+
+    @Test("a frame of VP9 without its marker is malformed")
+    mutating func malformedVP9() {
+        #expect(
+            video([0x91] + Self.code("vp09") + [0x42, 1]).contains(.warning(.malformedFrame(RTMPTrackID(.video)))))
+        #expect(demuxer.droppedCount == 1)
+    }
+
+    // MARK: AV1
+
+    /// A sequence header of 64x48, as SVT-AV1 writes it, and one of another color description.
+    private static let header: [UInt8] = [0x0A, 11, 2, 0, 0, 4, 0x95, 0x7F, 0xBC, 2, 0xF8, 0, 0x40]
+    private static let otherHeader: [UInt8] = [0x0A, 11, 2, 0, 0, 4, 0x95, 0x7F, 0xBC, 0x4A, 0xF9, 0, 0x40]
+    private static let record: [UInt8] = [0x81, 0, 0x0C, 0] + header
+    private static let delimiter: [UInt8] = [0x12, 0]
+    private static let keyFrame: [UInt8] = [0x32, 3, 0x10, 1, 2]
+    private static let interFrame: [UInt8] = [0x32, 2, 0x30, 1]
+
+    @Test("a key frame of AV1 has the sequence header of the record, if it has none of its own")
+    mutating func av1() throws {
+        #expect(video([0x90] + Self.code("av01") + Self.record).count == 1)
+        let first = try #require(unit(video([0xA1] + Self.code("av01") + Self.delimiter + Self.keyFrame, 40)))
+        #expect(first.bytes == Self.header + Self.keyFrame && first.isKeyFrame)
+        #expect(first.presentationTime == .milliseconds(40))
+        #expect(first.encodedFrame(captureTime: nil)?.codec == .av1)
+        let second = try #require(
+            unit(video([0x93] + Self.code("av01") + Self.otherHeader + Self.keyFrame + Self.interFrame, 80)))
+        #expect(second.bytes == Self.otherHeader + Self.keyFrame + Self.interFrame && second.isKeyFrame)
+        // The mark of the encoder does not count, nor do frames that are not shown or are shown again.
+        for contents: UInt8 in [0x30, 0x00, 0x90, 0x50] {
+            let frame = try #require(unit(video([0x91] + Self.code("av01") + [0x1A, 1, contents], 120)))
+            #expect(frame.bytes == [0x1A, 1, contents] && !frame.isKeyFrame)
+        }
+        // The last unit may have no size.
+        let last = try #require(unit(video([0x91] + Self.code("av01") + [0x30, 0x10, 1, 2], 160)))
+        #expect(last.bytes == Self.header + [0x30, 0x10, 1, 2] && last.isKeyFrame)
+    }
+
+    @Test("a record of AV1 may have no sequence header, and metadata beside it")
+    mutating func recordsOfAV1() throws {
+        #expect(video([0x90] + Self.code("av01") + [0x81, 0, 0x0C, 0]).count == 1)
+        let frame = try #require(unit(video([0x91] + Self.code("av01") + Self.keyFrame)))
+        #expect(frame.bytes == Self.keyFrame && frame.isKeyFrame)
+        #expect(video([0x90] + Self.code("av01") + [0x81, 0, 0x0C, 0, 0x2A, 1, 9] + Self.header).count == 1)
+        let other = try #require(unit(video([0x91] + Self.code("av01") + Self.keyFrame)))
+        #expect(other.bytes == Self.header + Self.keyFrame)
+    }
+
+    @Test(
+        "a malformed record of AV1 is reported",
+        arguments: [[], [0x81, 0, 0x0C], [0x01, 0, 0x0C, 0], [0x82, 0, 0x0C, 0], [0x81, 0, 0x0C, 0, 0x0A, 11, 2]]
+            as [[UInt8]])
+    mutating func malformedRecordOfAV1(record: [UInt8]) {
+        #expect(
+            video([0x90] + Self.code("av01") + record) == [.warning(.malformedConfiguration(RTMPTrackID(.video)))])
+    }
+
+    @Test(
+        "a malformed frame of AV1 is dropped",
+        arguments: [
+            // Only a delimiter, a size beyond the data, one that never ends, the forbidden bit, no extension.
+            [0x12, 0], [0x32, 4, 0x10, 1, 2], [0x32] + [UInt8](repeating: 0x80, count: 9), [0xB2, 1, 0x10], [0x36],
+        ] as [[UInt8]])
+    mutating func malformedFrameOfAV1(data: [UInt8]) {
+        #expect(video([0x90] + Self.code("av01") + Self.record).count == 1)
+        #expect(
+            video([0x91] + Self.code("av01") + data) == [.warning(.malformedFrame(RTMPTrackID(.video)))])
+        #expect(demuxer.droppedCount == 1)
     }
 
     @Test("one message may contain several tracks, with one codec or with several")

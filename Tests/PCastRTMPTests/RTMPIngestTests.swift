@@ -101,12 +101,65 @@ import Testing
         #expect(findings.isEmpty)
     }
 
-    @Test("FFmpeg: Opus is forwarded beside video that cannot be")
+    @Test("FFmpeg: H.265 and Opus are forwarded, and B-frames are reported")
     mutating func enhanced() {
         pass(.enhanced)
-        #expect(tracks.first == RTMPIngest.Tracks(video: nil, layers: [], audio: .opus))
-        #expect(frames.count == 21 && frames.allSatisfy { $0.frame.codec == .opus })
-        #expect(ingest.droppedCount == 10)
+        #expect(tracks.first == RTMPIngest.Tracks(video: .h265, layers: [video], audio: .opus))
+        #expect(frames.count { $0.frame.codec == .h265 } == 10 && frames.count { $0.frame.codec == .opus } == 21)
+        #expect(findings == [.reorderedFrames])
+        #expect(ingest.droppedCount == 0)
+    }
+
+    @Test("FFmpeg: AV1 is forwarded, and its key frames have a sequence header")
+    mutating func av1() {
+        pass(.av1)
+        #expect(tracks.first == RTMPIngest.Tracks(video: .av1, layers: [video], audio: .opus))
+        let units = frames.map(\.frame).filter { $0.codec == .av1 }
+        #expect(units.map(\.isKeyFrame) == [true, false, false, false, false, true, false, false])
+        #expect(units.filter(\.isKeyFrame).allSatisfy { $0.bytes.starts(with: [0x0A, 11]) })
+        // The encoder writes temporal delimiters, which RTP does not have.
+        #expect(units.allSatisfy { !$0.bytes.starts(with: [0x12, 0]) })
+        #expect(findings.isEmpty && ingest.droppedCount == 0)
+    }
+
+    @Test("FFmpeg: VP9 is forwarded beside AAC")
+    mutating func vp9() {
+        pass(.vp9)
+        #expect(tracks.first?.video == .vp9 && tracks.first?.layers == [video])
+        #expect(frames.map(\.frame.isKeyFrame) == [true, false, false, false, false, true, false, false])
+        #expect(frames.allSatisfy { $0.frame.codec == .vp9 } && aac.count >= 10)
+        #expect(findings.isEmpty && ingest.droppedCount == 0)
+    }
+
+    @Test("FFmpeg: two tracks of H.265 are two layers, whose key frames have the parameter sets of their track")
+    mutating func layersOfH265() {
+        pass(.hevcTracks)
+        #expect(
+            tracks.first
+                == RTMPIngest.Tracks(video: .h265, layers: [video, RTMPTrackID(.video, 1)], audio: .opus))
+        var sets: [[UInt8]] = []
+        for layer in 0..<2 {
+            let units = frames.filter { $0.layer == layer && $0.frame.codec == .h265 }.map(\.frame)
+            #expect(units.map(\.isKeyFrame) == [true, false, false, false, true, false, false, false])
+            #expect(units.filter(\.isKeyFrame).allSatisfy { $0.bytes.starts(with: [0, 0, 0, 1, 0x40, 1]) })
+            sets.append(Array(units[0].bytes.prefix(80)))
+        }
+        #expect(sets[0] != sets[1], "the layers have different sizes")
+        #expect(findings.isEmpty && ingest.droppedCount == 0)
+    }
+
+    @Test("tracks with another codec than the first one are left out")
+    mutating func mixedCodecs() {
+        let (second, third) = (RTMPTrackID(.video, 1), RTMPTrackID(.video, 2))
+        for track in [third, second] { handle(.configuration(track, .other(.vp8, []))) }
+        handle(.configuration(video, .other(.vp9, [])))
+        handle(unit(video, .vp9, 0, bytes: [0x82]))
+        handle(unit(second, .vp8, 0))
+        ingest.advance(to: at(3))
+        collect()
+        #expect(
+            tracks == [RTMPIngest.Tracks(video: .vp9, layers: [video], omitted: [second, third], audio: nil)])
+        #expect(frames.map(\.frame.codec) == [.vp9] && ingest.droppedCount == 1)
     }
 
     @Test("GStreamer and OBS: no frame is lost", arguments: [Capture.gstreamer, .obs])
@@ -180,8 +233,8 @@ import Testing
 
     @Test("a stream of which nothing can be forwarded does not begin, and keeps nothing")
     mutating func nothingUsable() {
-        handle(.configuration(video, .other(.av1, [])))
-        for step in 0..<Int64(100) { handle(unit(video, .vp9, step * 40), at: 1 + Double(step) / 25) }
+        handle(.configuration(audio, .other(.mp3, [])))
+        for step in 0..<Int64(100) { handle(unit(audio, .mp3, step * 40), at: 1 + Double(step) / 25) }
         ingest.advance(to: at(10))
         collect()
         #expect(tracks.isEmpty && frames.isEmpty && ingest.droppedCount == 100 && ingest.deadline == nil)

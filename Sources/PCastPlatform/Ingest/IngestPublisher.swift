@@ -265,6 +265,11 @@ final class IngestPublisher: Sendable {
         if tracks.audio != nil, !hasAudio {
             connection.warn("The platform does not transcode AAC, so the stream has no audio; send Opus.")
         }
+        if !tracks.omitted.isEmpty {
+            let list = tracks.omitted.map(\.description).joined(separator: ", ")
+            connection.warn(
+                "Tracks with another codec than the first one are left out: \(list); use one codec for all.")
+        }
         let media = IngestMedia(video: tracks.video, layers: tracks.layers.count, hasAudio: hasAudio)
         do throws(APIError) {
             let stream = try await service.directory.publish(
@@ -379,21 +384,6 @@ final class IngestPublisher: Sendable {
         published?.audio?.close()
         if let fingerprint { service.release(fingerprint, of: self) }
         return published?.stream
-    }
-}
-
-extension RTMPServerEvent {
-    /// The size of the video that the event states; nil if it states none. H.264 states it with its parameter sets, and VP8
-    /// in each key frame (RFC 6386, section 9.1).
-    fileprivate var videoSize: Dimensions? {
-        switch self {
-        case .configuration(_, .h264(let configuration)): return configuration.sequenceParameterSet?.dimensions
-        case .accessUnit(let unit) where unit.codec == .vp8 && unit.isKeyFrame && unit.bytes.count >= 10:
-            let bytes = unit.bytes[6..<10].map { Int($0) }
-            return Dimensions(
-                width: (bytes[1] << 8 | bytes[0]) & 0x3FFF, height: (bytes[3] << 8 | bytes[2]) & 0x3FFF)
-        default: return nil
-        }
     }
 }
 

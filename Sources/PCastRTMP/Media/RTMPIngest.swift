@@ -20,13 +20,16 @@ package struct RTMPIngest: Sendable {
         package let video: Codec?
         /// The video tracks with this codec, by their numbers. Each is a layer of the stream.
         package let layers: [RTMPTrackID]
+        /// The video tracks that are left out, because their codec differs from that of the track with the lowest number.
+        package let omitted: [RTMPTrackID]
         /// The audio of the first audio track; nil without audio.
         package let audio: Audio?
 
         /// Creates a description.
-        package init(video: Codec?, layers: [RTMPTrackID], audio: Audio?) {
+        package init(video: Codec?, layers: [RTMPTrackID], omitted: [RTMPTrackID] = [], audio: Audio?) {
             self.video = video
             self.layers = layers
+            self.omitted = omitted
             self.audio = audio
         }
     }
@@ -147,6 +150,9 @@ package struct RTMPIngest: Sendable {
     private func video(of track: RTMPTrackID) -> Codec? {
         switch configurations[track] {
         case .h264: .h264
+        case .hevc: .h265
+        case .av1: .av1
+        case .other(.vp9, _): .vp9
         case .other(.vp8, _): .vp8
         default: nil
         }
@@ -208,7 +214,8 @@ package struct RTMPIngest: Sendable {
             (held, heldSize, firstFrame) = ([], 0, nil)
             return
         }
-        let tracks = Tracks(video: codec, layers: layers, audio: audio)
+        let omitted = videos.filter { video(of: $0) != codec }
+        let tracks = Tracks(video: codec, layers: layers, omitted: omitted, audio: audio)
         self.tracks = tracks
         audioTrack = firstAudioTrack
         outputs.append(.tracks(tracks))

@@ -23,6 +23,8 @@ package enum RTMPCodecConfiguration: Hashable, Sendable {
     case h264(AVCDecoderConfiguration)
     /// H.265 with its parameter sets.
     case hevc(HEVCDecoderConfiguration)
+    /// AV1 with its sequence header.
+    case av1(AV1DecoderConfiguration)
     /// AAC.
     case aac(AudioSpecificConfiguration)
     /// Opus.
@@ -35,6 +37,7 @@ package enum RTMPCodecConfiguration: Hashable, Sendable {
         switch self {
         case .h264: .h264
         case .hevc: .hevc
+        case .av1: .av1
         case .aac: .aac
         case .opus: .opus
         case .other(let codec, _): codec
@@ -49,10 +52,11 @@ package struct RTMPAccessUnit: Hashable, Sendable {
     /// The codec.
     package let codec: FourCC
     /// The encoded data. H.264 and H.265: an access unit in Annex B format, with parameter sets before each frame at
-    /// which decoding can begin. Other codecs: as in the container, AAC without ADTS and AV1 as a temporal unit.
+    /// which decoding can begin. AV1: a temporal unit without delimiters, with the sequence header before each key frame.
+    /// Other codecs: as in the container, AAC without ADTS.
     package let bytes: [UInt8]
-    /// Whether decoding can begin with the frame. It is always true for audio. For H.264 and H.265 it depends on the
-    /// slices, for other codecs on the mark of the encoder.
+    /// Whether decoding can begin with the frame. It is always true for audio. For H.264, H.265, AV1 and VP9 it depends
+    /// on the bitstream, for other codecs on the mark of the encoder.
     package let isKeyFrame: Bool
     /// The time of decoding from an origin that all tracks of the publisher share. It is usually the time since the
     /// encoder started, does not wrap, and may go back if the encoder's clock does.
@@ -87,6 +91,9 @@ extension RTMPAccessUnit {
         let codec: Codec
         switch self.codec {
         case .h264: codec = .h264
+        case .hevc: codec = .h265
+        case .av1: codec = .av1
+        case .vp9: codec = .vp9
         case .vp8: codec = .vp8
         case .opus: codec = .opus
         default: return nil
@@ -122,7 +129,8 @@ extension RTMPWarning: CustomStringConvertible {
     /// The message for a person: the problem, and the way to correct it.
     package var description: String {
         switch self {
-        case .unsupportedCodec(.video, let codec): "The video codec \(codec) is not supported; use H.264."
+        case .unsupportedCodec(.video, let codec):
+            "The video codec \(codec) is not supported; use H.264, H.265, AV1, VP9 or VP8."
         case .unsupportedCodec(.audio, let codec): "The audio codec \(codec) is not supported; use AAC or Opus."
         case .missingConfiguration(let track):
             "The \(track) has no codec configuration, so its frames are dropped; send the sequence header first."

@@ -145,6 +145,7 @@ package struct RTMPMediaDemuxer: Sendable {
             else { return nil }
             return .h264(configuration)
         case .hevc: return record.withByteView { HEVCDecoderConfiguration($0) }.map { .hevc($0) }
+        case .av1: return record.withByteView { AV1DecoderConfiguration($0) }.map { .av1($0) }
         case .aac: return AudioSpecificConfiguration(record).map { .aac($0) }
         // An empty header means mono or stereo (Enhanced RTMP v2, "Enhanced Audio").
         case .opus where record.isEmpty: return .opus(.stereo)
@@ -219,7 +220,19 @@ package struct RTMPMediaDemuxer: Sendable {
                     default: .other
                     }
                 }
+        case .av1(let configuration):
+            payload.withByteView { configuration.units(of: $0.extracting(packet.body)) }
+        case .other(.vp9, _):
+            isVP9KeyFrame(payload[packet.body.lowerBound]).map { (Array(payload[packet.body]), $0) }
         case .aac, .opus, .other: (Array(payload[packet.body]), packet.isKeyFrame)
         }
+    }
+
+    /// Returns whether the first byte of a frame of VP9 begins a key frame (VP9 bitstream specification, section 6.2); nil
+    /// if it begins no frame.
+    private static func isVP9KeyFrame(_ first: UInt8) -> Bool? {
+        guard first >> 6 == 2 else { return nil }
+        // After two bits of the profile, of which 3 has a reserved bit: `show_existing_frame` and `frame_type`.
+        return first & (first & 0x30 == 0x30 ? 0x06 : 0x0C) == 0
     }
 }

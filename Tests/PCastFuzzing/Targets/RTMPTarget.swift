@@ -55,6 +55,22 @@ enum RTMPTarget {
         if let frame = unit.encodedFrame(captureTime: nil) {
             try check(frame.bytes == unit.bytes, "a frame that changed")
         }
+        if unit.codec == .av1 { try checkAV1(unit) }
+    }
+
+    /// Checks that packetizers find all units of a temporal unit.
+    private static func checkAV1(_ unit: RTMPAccessUnit) throws(BrokenInvariant) {
+        let types = unit.bytes.withByteView { view -> [UInt8]? in
+            var reader = AV1UnitReader(view)
+            var types: [UInt8] = []
+            while let unit = reader.next() { types.append(unit.type) }
+            return reader.isMalformed ? nil : types
+        }
+        guard let types else { throw BrokenInvariant(description: "units of AV1 that cannot be found") }
+        try check(!types.contains(AV1Unit.temporalDelimiter), "a temporal delimiter")
+        try check(
+            !unit.isKeyFrame || types.contains(AV1Unit.frame) || types.contains(AV1Unit.frameHeader),
+            "a key frame without a frame")
     }
 
     /// Returns messages as chunks, after `connect` and `publish`.
@@ -166,7 +182,12 @@ enum RTMPMediaTarget {
         [1, 0x95, 0x11] + opus + [0, 0, 0, 1, 0xFC, 1, 0, 0, 1, 0xFC],
         [0, 0x90] + hevc + hevcRecord,
         [0, 0x91] + hevc + [0, 0, 40, 0, 0, 0, 3, 0x26, 1, 9],
-        [0, 0x97, 2, 7, 0xA1, 0x20, 1] + Array("vp09".utf8) + [1],
+        [0, 0x97, 2, 7, 0xA1, 0x20, 1] + vp9 + [0x82, 1],
+        [0, 0xA3] + vp9 + [0x86, 1],
+        [0, 0x90] + av1 + [0x81, 0, 0x0C, 0] + sequenceHeader,
+        [0, 0x91] + av1 + [0x12, 0, 0x32, 3, 0x10, 1, 2, 0x1A, 1, 0x30],
+        [0, 0xA3] + av1 + sequenceHeader + [0x30, 0x10, 1],
+        [0, 0x96, 0x11] + av1 + [0, 0, 0, 4, 0x32, 2, 0x30, 1, 3, 0, 0, 3, 0x36, 0, 0],
         [0, 0x96, 0x21] + avc + [1, 0, 0, 10, 0, 0, 0] + Array(unit.prefix(7)) + Array("vp08".utf8) + [2, 0, 0, 1, 9],
     ]
     static let corpus: [[UInt8]] =
@@ -177,6 +198,9 @@ enum RTMPMediaTarget {
     private static let avc = Array("avc1".utf8)
     private static let hevc = Array("hvc1".utf8)
     private static let opus = Array("Opus".utf8)
+    private static let av1 = Array("av01".utf8)
+    private static let vp9 = Array("vp09".utf8)
+    private static let sequenceHeader = hexadecimal("0a0b02000004957fbc02f80040")
     private static let avcRecord = hexadecimal("0142c01fffe100076742c01fda028001000468ce3c80")
     private static let hevcRecord =
         hexadecimal("0101600000009000000000001ef000fcfdf8f800000f03")

@@ -3,7 +3,7 @@ package import PCastRTMP
 
 /// Converts an MPEG transport stream to the media events of a publisher, as an RTMP session reports them.
 ///
-/// It supports H.264 with AAC (ADTS) and Opus. Streams with other codecs are reported once and left out. Events are
+/// It supports H.264 and H.265 with AAC (ADTS) and Opus. Streams with other codecs are reported once and left out. Events are
 /// metadata, configurations, access units, ends of tracks, and warnings.
 package struct TransportStreamDemuxer: Sendable {
     /// The maximum number of tracks of each kind.
@@ -18,6 +18,7 @@ package struct TransportStreamDemuxer: Sendable {
         let id: RTMPTrackID
         let codec: FourCC
         var h264 = H264AccessUnits()
+        var h265 = H265AccessUnits()
         var adts = ADTSFrames()
         var opus = OpusPackets()
         var configuration: RTMPCodecConfiguration?
@@ -144,7 +145,7 @@ package struct TransportStreamDemuxer: Sendable {
             clock.times(presentation: presentation, decoding: packet.decodingTime, Self.maximumReordering)
         }
         switch tracks[index].codec {
-        case .h264: addVideo(packet, index, times, emit)
+        case .h264, .hevc: addVideo(packet, index, times, emit)
         case .aac: addAAC(packet, index, times?.presentation, emit)
         default: addOpus(packet, index, times?.presentation, emit)
         }
@@ -155,13 +156,16 @@ package struct TransportStreamDemuxer: Sendable {
         _ emit: (RTMPServerEvent) -> Void
     ) {
         let id = tracks[index].id
-        guard let times, let unit = tracks[index].h264.accessUnit(packet) else {
+        let unit =
+            tracks[index].codec == .hevc
+            ? tracks[index].h265.accessUnit(packet) : tracks[index].h264.accessUnit(packet)
+        guard let times, let unit else {
             droppedCount += 1
             return warn(.malformedFrame(id), emit)
         }
         if let configuration = unit.newConfiguration {
-            tracks[index].configuration = .h264(configuration)
-            emit(.configuration(id, .h264(configuration)))
+            tracks[index].configuration = configuration
+            emit(.configuration(id, configuration))
         }
         guard !unit.bytes.isEmpty else { return }
         add(unit.bytes, unit.isKeyFrame, index, times.decoding, times.presentation, emit)
@@ -289,7 +293,7 @@ extension ElementaryStream {
         case 0x0F: .supported(.aac, .audio)
         case 0x01, 0x02: .unsupported(.video, "MPEG-2")
         case 0x10: .unsupported(.video, "MPEG-4 part 2")
-        case 0x24: .unsupported(.video, "H.265")
+        case 0x24: .supported(.hevc, .video)
         case 0x33: .unsupported(.video, "H.266")
         case 0x03, 0x04: .unsupported(.audio, "MP3")
         case 0x11: .unsupported(.audio, "AAC in LATM")
@@ -308,7 +312,7 @@ extension ElementaryStream {
             // The number of channels, or the code of a mapping for more than two (ETSI TS 101 154, annex on Opus).
             let channels = descriptor(0x7F).flatMap { $0.first == 0x80 ? $0.dropFirst().first : nil } ?? 2
             return channels <= 2 ? .supported(.opus, .audio) : .unsupported(.audio, "Opus with \(channels) channels")
-        case "HEVC": return .unsupported(.video, "H.265")
+        case "HEVC": return .supported(.hevc, .video)
         case "AV01": return .unsupported(.video, "AV1")
         case "AC-3": return .unsupported(.audio, "AC-3")
         case "EAC3": return .unsupported(.audio, "E-AC-3")

@@ -1,4 +1,5 @@
 package import PCastCore
+import PCastRTMP
 
 /// The audio of a transport stream.
 package enum TransportStreamAudio: Hashable, Sendable {
@@ -106,7 +107,7 @@ package struct TransportStreamProgram: Sendable {
             droppedCount += 1
             return nil
         }
-        if let set = frame.newConfiguration?.sequenceParameterSet {
+        if case .h264(let configuration)? = frame.newConfiguration, let set = configuration.sequenceParameterSet {
             layers[number]?.size = set.dimensions.width * set.dimensions.height
         }
         if frame.isKeyFrame, mayChange(to: number, at: time) { current = number }

@@ -79,7 +79,8 @@ package struct TransportStreamBuilder: Sendable {
         packets(
             stream.pid,
             [
-                0, 0, 1, [0x1B, 0xDB].contains(stream.type) ? 0xE0 : 0xC0, UInt8(size >> 8 & 0xFF), UInt8(size & 0xFF),
+                0, 0, 1, [0x1B, 0x24, 0xDB].contains(stream.type) ? 0xE0 : 0xC0, UInt8(size >> 8 & 0xFF),
+                UInt8(size & 0xFF),
                 0x80, flags,
             ]
                 + [UInt8(header.count)] + header + payload)
@@ -128,6 +129,24 @@ package struct TransportStreamBuilder: Sendable {
     package static func interFrame(size: Int = 100) -> [UInt8] {
         [0, 0, 0, 1, 9, 0xF0, 0, 0, 0, 1, 0x41, 0x9A] + [UInt8](repeating: 0x5A, count: size)
     }
+
+    /// A key frame of H.265 with its parameter sets, of a size in bytes.
+    package static func hevcKeyFrame(size: Int = 300) -> [UInt8] {
+        [0, 0, 0, 1, 0x46, 1, 0x50] + hevcParameterSets + [0, 0, 1, 0x26, 1, 0xAC]
+            + [UInt8](repeating: 0x5A, count: size)
+    }
+
+    /// The parameter sets of H.265 of 64 × 48 pixels, as libx265 writes them.
+    package static let hevcParameterSets: [UInt8] =
+        [
+            0, 0, 0, 1, 0x40, 1, 0x0C, 1, 0xFF, 0xFF, 1, 0x60, 0, 0, 3, 0, 0x90, 0, 0, 3, 0, 0, 3, 0, 0x1E, 0x92, 0x80,
+            0x90,
+        ]
+        + [
+            0, 0, 0, 1, 0x42, 1, 1, 1, 0x60, 0, 0, 3, 0, 0x90, 0, 0, 3, 0, 0, 3, 0, 0x1E, 0xA0, 0x20, 0x83, 0x16, 0x59,
+            0x2A, 0xE4, 0xCA, 0xF0, 0x16, 0x80, 0x80, 0, 0, 3, 0, 0x80, 0, 0, 0x0C, 0x84,
+        ]
+        + [0, 0, 0, 1, 0x44, 1, 0xC1, 0x73, 0xD0, 0x89]
 
     /// A frame of AAC with its header, stereo with 48 kHz.
     package static func adts(_ payload: [UInt8]) -> [UInt8] {

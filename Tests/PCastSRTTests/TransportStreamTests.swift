@@ -176,16 +176,17 @@ struct TransportStreamTests {
         #expect(audio.map(\.presentationTime) == [.seconds(1), .milliseconds(1_020)])
     }
 
-    @Test("H.265 is reported and left out")
+    @Test("codecs of video that cannot be forwarded are reported and left out")
     func unsupportedVideo() {
         var builder = Builder()
-        builder.program([.hevc, .aac])
-        builder.media(.hevc, [0, 0, 1, 0x40, 1], presentation: 0)
+        let mpeg2 = Builder.Stream(pid: 259, type: 0x02)
+        builder.program([mpeg2, .aac])
+        builder.media(mpeg2, [0, 0, 1, 0xB3, 1], presentation: 0)
         builder.media(.aac, Builder.adts([4]), presentation: 0, hasLength: true)
         let (events, demuxer) = events(builder.bytes)
         #expect(units(events, .video) == [])
         #expect(units(events, .audio).count == 1)
-        #expect(warnings(events) == [.unsupportedCodec(.video, "H.265")])
+        #expect(warnings(events) == [.unsupportedCodec(.video, "MPEG-2")])
         #expect(demuxer.droppedCount == 1)
     }
 

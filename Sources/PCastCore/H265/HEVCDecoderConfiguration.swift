@@ -31,6 +31,14 @@ package struct HEVCDecoderConfiguration: Hashable, Sendable {
         }
     }
 
+    /// Creates a configuration from the NAL units of the parameter sets, for containers without a record. Lengths have four
+    /// bytes. Returns nil unless there are sets of all three kinds.
+    package init?(video: [[UInt8]], sequence: [[UInt8]], picture: [[UInt8]]) {
+        guard !video.isEmpty, !sequence.isEmpty, !picture.isEmpty else { return nil }
+        lengthSize = 4
+        for unit in video + sequence + picture { parameterSets += AnnexBReader.startCode + unit }
+    }
+
     /// Returns an access unit with start codes in place of lengths. Returns nil if the lengths are invalid.
     package func annexB(_ accessUnit: ByteView) -> [UInt8]? {
         var bytes: [UInt8] = []
@@ -54,10 +62,16 @@ package enum HEVCUnit {
     package static let slices: ClosedRange<UInt8> = 0...31
     /// The types of video, sequence and picture parameter sets.
     package static let parameterSets: ClosedRange<UInt8> = 32...34
+    /// The type of a video parameter set.
+    package static let videoParameterSet: UInt8 = 32
     /// The type of a sequence parameter set.
     package static let sequenceParameterSet: UInt8 = 33
+    /// The type of a picture parameter set.
+    package static let pictureParameterSet: UInt8 = 34
     /// The type of an access unit delimiter.
     package static let accessUnitDelimiter: UInt8 = 35
+    /// The type of filler data.
+    package static let fillerData: UInt8 = 38
     /// The first of the types that RTP payloads use for packets of their own (RFC 7798, section 4.4).
     package static let firstUnspecified: UInt8 = 48
     /// The size of the header in bytes.

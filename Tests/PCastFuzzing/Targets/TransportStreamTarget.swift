@@ -17,8 +17,24 @@ enum TransportStreamTarget {
         for case .accessUnit(let unit) in whole {
             try check(!unit.bytes.isEmpty, "an empty frame")
             try check((unit.presentationTime - unit.decodingTime).magnitude <= .seconds(10), "a frame far away")
+            if unit.codec == .hevc { try checkH265(unit) }
         }
         return whole.contains { if case .configuration = $0 { true } else { false } }
+    }
+
+    /// Checks that decoding can begin with each key frame, and that packetizers can send each unit.
+    private static func checkH265(_ unit: RTMPAccessUnit) throws(BrokenInvariant) {
+        let types = unit.bytes.withByteView { view in
+            var reader = AnnexBReader(view)
+            var types: Set<UInt8> = []
+            while let unit = reader.nextUnit() { types.insert(HEVCUnit.type(unit[0])) }
+            return types
+        }
+        try check(types.allSatisfy { $0 < HEVCUnit.firstUnspecified }, "a unit that is none of H.265")
+        let isRandomAccess = types.contains { HEVCUnit.randomAccessPoints.contains($0) }
+        try check(unit.isKeyFrame == isRandomAccess, "a key frame without a random access point, or the reverse")
+        try check(
+            !isRandomAccess || HEVCUnit.parameterSets.allSatisfy { types.contains($0) }, "missing parameter sets")
     }
 
     private static func events(_ bytes: [UInt8], size: Int) -> [RTMPServerEvent] {
@@ -47,7 +63,13 @@ enum TransportStreamTarget {
         second.media(.h264, TransportStreamBuilder.keyFrame(), presentation: 900)
         second.program([.h264, .aac], version: 1)
         second.media(.aac, TransportStreamBuilder.adts([9]) + [0xFF, 0xF1], presentation: nil, hasLength: true)
-        return [[0] + first.bytes, [187] + second.bytes]
+        var third = TransportStreamBuilder()
+        third.program([.hevc, .opus])
+        third.media(.hevc, TransportStreamBuilder.hevcKeyFrame(size: 20), presentation: 900)
+        third.media(.hevc, [0, 0, 1, 0x44, 1, 0xC1, 0x73, 0, 0, 1, 0x2A, 1, 0xAC, 1], presentation: 4_500)
+        third.media(.hevc, [0, 0, 1, 0x02, 1, 0xD0, 1], presentation: 8_100)
+        third.media(.hevc, [0, 0, 1, 0x26, 1, 0xAC, 1], presentation: 11_700)
+        return [[0] + first.bytes, [187] + second.bytes, [60] + third.bytes]
     }()
 }
 

@@ -93,6 +93,20 @@ enum ThisMachine {
     /// The Python that has aiortc and FFmpeg 9, where `hasPeers` is true.
     static let peersPython = "\(cache)/peers/bin/python"
 
+    /// FFmpeg 9, which publishes H.265, AV1, VP9 and several tracks by RTMP; nil if it is not installed.
+    static let enhancedFFmpeg: String? = {
+        let files = FileManager.default
+        let libraries = "\(cache)/peers/lib"
+        for version in (try? files.contentsOfDirectory(atPath: libraries)) ?? [] {
+            let folder = "\(libraries)/\(version)/site-packages/imageio_ffmpeg/binaries"
+            let names = (try? files.contentsOfDirectory(atPath: folder)) ?? []
+            let paths = names.filter { $0.hasPrefix("ffmpeg-") }.map { "\(folder)/\($0)" }
+            if let path = paths.first(where: { files.isExecutableFile(atPath: $0) }) { return path }
+        }
+        _ = dropFrame("H.265, AV1 and VP9 by RTMP", "scripts/peers has not installed FFmpeg 9")
+        return nil
+    }()
+
     /// Whether aiortc, GStreamer and FFmpeg are available in a network namespace.
     static let hasPeers: Bool = {
         guard can("aiortc, GStreamer and FFmpeg as peers", when: ["ip", "gst-launch-1.0", "python3"]) else {

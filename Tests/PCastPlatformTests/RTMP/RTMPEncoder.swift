@@ -70,21 +70,29 @@ final class RTMPEncoder: Sendable {
 
     /// Sends the configuration of H.264, and declares that there is no audio.
     func sendConfiguration() async throws {
+        try await sendMetadata()
+        try await sendVideo([0x17, 0, 0, 0, 0] + Self.record)
+    }
+
+    /// Sends a message of video.
+    func sendVideo(_ payload: [UInt8], timestamp: UInt32 = 0) async throws {
+        try await send(RTMPMessage(type: .video, streamID: 1, timestamp: timestamp, payload: payload))
+    }
+
+    /// Declares one video track, and no audio.
+    func sendMetadata() async throws {
         let metadata: AMF0Object = ["videocodecid": .number(7), "width": .number(64), "height": .number(48)]
         try await send(
             RTMPMessage(
                 type: .data, streamID: 1,
                 payload: AMF0Writer.bytes([.string("@setDataFrame"), .string("onMetaData"), .object(metadata)])))
-        try await send(RTMPMessage(type: .video, streamID: 1, payload: [0x17, 0, 0, 0, 0] + Self.record))
     }
 
     /// Sends a frame of H.264, whose slices are not decodable.
     func sendFrame(isKeyFrame: Bool, timestamp: UInt32) async throws {
         let unit: [UInt8] = isKeyFrame ? [0x65, 0x88, 0x84, 1, 2, 3] : [0x41, 0x9A, 1, 2, 3, 4]
-        try await send(
-            RTMPMessage(
-                type: .video, streamID: 1, timestamp: timestamp,
-                payload: [isKeyFrame ? 0x17 : 0x27, 1, 0, 0, 0, 0, 0, 0, UInt8(unit.count)] + unit))
+        try await sendVideo(
+            [isKeyFrame ? 0x17 : 0x27, 1, 0, 0, 0, 0, 0, 0, UInt8(unit.count)] + unit, timestamp: timestamp)
     }
 
     /// Ends the stream with the commands of FFmpeg.

@@ -9,6 +9,8 @@ package enum IngestFinding: Hashable, Sendable {
     case noKeyFrame
     /// The H.264 profile is one that browsers do not decode.
     case undecodableProfile(H264ProfileIDC)
+    /// The H.265 profile, by its number, is neither Main nor Main 10.
+    case undecodableH265Profile(UInt8)
     /// The video is interlaced.
     case interlaced
     /// The media arrives late or only in part, because the uplink carries less than the stream.
@@ -20,7 +22,7 @@ package enum IngestFinding: Hashable, Sendable {
         case .reorderedFrames: "b-frames"
         case .longKeyFrameInterval: "long-key-frame-interval"
         case .noKeyFrame: "no-key-frame"
-        case .undecodableProfile: "undecodable-profile"
+        case .undecodableProfile, .undecodableH265Profile: "undecodable-profile"
         case .interlaced: "interlaced"
         case .weakUplink: "weak-uplink"
         }
@@ -41,6 +43,8 @@ extension IngestFinding: CustomStringConvertible {
                 + "the keyframe interval to 2 s or less."
         case .undecodableProfile(let profile):
             "The H.264 profile \(profile) cannot be decoded by browsers; use baseline, main or high."
+        case .undecodableH265Profile(let number):
+            "The H.265 profile \(number) cannot be decoded by browsers; use main or main10."
         case .interlaced: "The video is interlaced, which browsers cannot show; send progressive video."
         case .weakUplink:
             "The media arrives late or in part, because the uplink or the encoder is too slow; lower the bit rate."
@@ -94,6 +98,7 @@ package struct IngestReview: Sendable {
     private var hasReportedOrder = false
     private var hasReportedInterval = false
     private var lastSet: H264SequenceParameterSet?
+    private var lastProfile: HEVCProfile?
 
     /// Creates a review of a track.
     package init() {}
@@ -135,5 +140,15 @@ package struct IngestReview: Sendable {
         lastSet = set
         if !set.profile.isWidelyDecodable { return .undecodableProfile(set.profile) }
         return set.isProgressive ? nil : .interlaced
+    }
+
+    /// Observes a codec configuration of H.265.
+    ///
+    /// - Returns: A new finding; nil if there is none, or the profile is the same as before.
+    package mutating func observe(_ configuration: HEVCDecoderConfiguration) -> IngestFinding? {
+        guard let profile = configuration.profile, profile != lastProfile else { return nil }
+        lastProfile = profile
+        if !profile.isWidelyDecodable { return .undecodableH265Profile(profile.number) }
+        return profile.isInterlaced ? .interlaced : nil
     }
 }

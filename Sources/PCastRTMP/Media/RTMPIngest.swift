@@ -128,6 +128,9 @@ package struct RTMPIngest: Sendable {
         if case .h264(let set) = configuration, let finding = reviews[track, default: IngestReview()].observe(set) {
             outputs.append(.finding(track, finding))
         }
+        if case .hevc(let set) = configuration, let finding = reviews[track, default: IngestReview()].observe(set) {
+            outputs.append(.finding(track, finding))
+        }
         if case .aac(let set) = configuration, case .aac? = tracks?.audio, track == audioTrack {
             outputs.append(.aacConfiguration(set))
         }

@@ -55,7 +55,9 @@ struct IngestTests {
         return network
     }
 
-    @Test("viewers receive all frames of audio and video unchanged", arguments: [.h264, .vp8] as [Codec])
+    private static let codecs: [Codec] = [.h264, .vp8, .vp9, .av1, .h265]
+
+    @Test("viewers receive all frames of audio and video unchanged", arguments: codecs)
     func frames(codec: Codec) throws {
         let network = try network(IngestMedia(video: codec, hasAudio: true))
         let viewer = try network.view()
@@ -89,10 +91,10 @@ struct IngestTests {
         }
     }
 
-    @Test("a viewer that joins later begins with the next key frame, because none can be requested")
-    func lateViewer() throws {
-        let network = try network()
-        var encoder = Encoder(.h264, keyFrameInterval: 100)
+    @Test("a viewer that joins later begins with a key frame, although none can be requested", arguments: codecs)
+    func lateViewer(codec: Codec) throws {
+        let network = try network(IngestMedia(video: codec, hasAudio: true))
+        var encoder = Encoder(codec, keyFrameInterval: 100)
         encoder.send(260, by: network)
         let viewer = try network.view()
         #expect(network.run { viewer.isConnected })
@@ -117,12 +119,12 @@ struct IngestTests {
         }
     }
 
-    @Test("the tracks of an encoder are layers, and a viewer can choose one")
-    func layers() throws {
-        let network = try network(IngestMedia(video: .vp8, layers: 3, hasAudio: true))
+    @Test("the tracks of an encoder are layers, and a viewer can choose one", arguments: codecs.dropFirst())
+    func layers(codec: Codec) throws {
+        let network = try network(IngestMedia(video: codec, layers: 3, hasAudio: true))
         let viewer = try network.view()
         #expect(network.run { viewer.isConnected })
-        var encoder = Encoder(.vp8, layers: 3, keyFrameInterval: 25)
+        var encoder = Encoder(codec, layers: 3, keyFrameInterval: 25)
         encoder.send(300, by: network)
         let viewed = network.sfu.layers(viewedBy: viewer.id)
         // The best one comes first.

@@ -21,29 +21,37 @@ extension RTMPServerEvent {
         }
     }
 
-    /// Returns the size of the first sequence parameter set of an access unit of H.265.
+    /// Returns the largest size of the sequence parameter sets of an access unit of H.265.
     private static func sizeOfH265(_ bytes: [UInt8]) -> Dimensions? {
         bytes.withByteView { view in
+            var size: Dimensions?
             var reader = AnnexBReader(view)
-            while let unit = reader.nextUnit() {
-                if let set = H265SequenceParameterSet(unit.span) { return set.dimensions }
-                // Parameter sets precede the slices.
-                if HEVCUnit.slices.contains(HEVCUnit.type(unit[0])) { return nil }
+            // Parameter sets precede the slices.
+            while let unit = reader.nextUnit(), !HEVCUnit.slices.contains(HEVCUnit.type(unit[0])) {
+                if let set = H265SequenceParameterSet(unit.span) { size = larger(size, set.dimensions) }
             }
-            return nil
+            return size
         }
     }
 
-    /// Returns the size of the first sequence header of a temporal unit of AV1.
+    /// Returns the largest size of the sequence headers of a temporal unit of AV1.
     private static func sizeOfAV1(_ bytes: [UInt8]) -> Dimensions? {
         bytes.withByteView { view in
+            var size: Dimensions?
             var reader = AV1UnitReader(view)
-            while let unit = reader.next(), unit.type != AV1Unit.frame {
-                guard unit.type == AV1Unit.sequenceHeader else { continue }
-                return AV1SequenceHeader(view.extracting(unit.contents).span)?.dimensions
+            while let unit = reader.next() {
+                guard unit.type == AV1Unit.sequenceHeader,
+                    let header = AV1SequenceHeader(view.extracting(unit.contents).span)
+                else { continue }
+                size = larger(size, header.dimensions)
             }
-            return nil
+            return size
         }
+    }
+
+    /// Returns the larger width and the larger height.
+    private static func larger(_ size: Dimensions?, _ other: Dimensions) -> Dimensions {
+        Dimensions(width: max(size?.width ?? 0, other.width), height: max(size?.height ?? 0, other.height))
     }
 
     /// Returns the size of a key frame of VP8 (RFC 6386, section 9.1).

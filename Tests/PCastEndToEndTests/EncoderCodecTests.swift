@@ -143,6 +143,44 @@ extension EndToEnd {
         }
 
         @Test(
+            "H.265 of a declared source in MPEG-TS is forwarded as it is, if the declaration prefers it",
+            .enabled(if: ThisMachine.hasFFmpeg && BuiltProgram.installed("curl") != nil))
+        func declared() async throws {
+            try await TestWorkspace.run { workspace in
+                _ = try await Film.makeH265(in: workspace)
+                // The file is so long that it does not end during the test.
+                try await workspace.run(
+                    "ffmpeg",
+                    [
+                        "-v", "error", "-nostdin", "-stream_loop", "60", "-i", workspace.path("camera.ts"), "-c",
+                        "copy",
+                        workspace.path("source.ts"),
+                    ])
+                let configuration = workspace.path("pcast.yaml")
+                let streams = """
+                    streams:
+                      camera:
+                        source: file://\(workspace.path("source.ts"))
+                        onDemand: true
+                        capabilities: prefer-h265
+                    """
+                try streams.write(toFile: configuration, atomically: true, encoding: .utf8)
+                let folder = URL(fileURLWithPath: configuration).deletingLastPathComponent().path
+                let platform = try await LocalPlatform.start(
+                    in: workspace, ["--config", configuration, "--media-directory", folder])
+                let viewer = try await WatchedStream.open("camera", of: platform)
+                try await viewer.height(360, since: 0)
+                let list = try await workspace.run(
+                    "curl", ["-fsS", "--user", LocalPlatform.application, platform.uri + "/pcast/streams"]
+                ).output.joined()
+                // The source is a stream that viewers do not find without its name.
+                #expect(list.contains(#""codecs":["H265"]"#), "\(list)")
+                await viewer.close()
+                try await platform.program.end()
+            }
+        }
+
+        @Test(
             "FFmpeg publishes two tracks of H.265 as layers, and a viewer receives the one that its limit allows",
             .enabled(if: ThisMachine.enhancedFFmpeg != nil && ThisMachine.hasFFmpeg))
         func layers() async throws {

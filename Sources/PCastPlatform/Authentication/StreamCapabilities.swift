@@ -146,9 +146,9 @@ struct StreamCapabilities: Sendable {
         "prefer-h264": .h264, "prefer-vp8": .vp8, "prefer-vp9": .vp9, "prefer-av1": .av1, "prefer-h265": .h265,
     ]
 
-    /// Returns whether the token of a client has a capability that prefers or requires a codec.
-    static func prefers(_ codec: Codec, _ principal: Principal) -> Bool {
-        principal.token?.capabilities.contains { preferences[divide($0).head] == codec } ?? false
+    /// Returns whether one of the capabilities prefers or requires a codec.
+    static func prefers(_ codec: Codec, in capabilities: [String]) -> Bool {
+        capabilities.contains { preferences[divide($0).head] == codec }
     }
 
     private struct CodecChoice {

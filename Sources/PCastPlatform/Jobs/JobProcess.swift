@@ -116,6 +116,8 @@ struct DeclaredJob: Sendable {
     let isWanted: @Sendable () async -> Bool
     /// Called once when the job has ended after it had started.
     let onEnd: @Sendable (StreamEnd) async -> Void
+    /// Whether H.265 is published as it is, and not as H.264.
+    var passesH265 = false
 }
 
 /// An ingest or egress job: a stream that a process publishes or subscribes to on behalf of a client. A token of the

@@ -77,7 +77,7 @@ actor JobSupervisor {
         order.stream = request.origin?.description
         order.maximumFrameRate = options.maximumFrameRate
         order.skippedMilliseconds = Int(options.skip.milliseconds)
-        order.passesH265 = kind == .publish && StreamCapabilities.prefers(.h265, request.principal)
+        order.passesH265 = kind == .publish && StreamCapabilities.prefers(.h265, in: request.principal.capabilities)
         let (requestedAt, timeout) = (MonotonicClock.now(), limiter?.configuration.startTimeout ?? .zero)
         try await start(
             runner, order, of: request.principal, isDetached: options.isDetached,
@@ -105,6 +105,7 @@ actor JobSupervisor {
         var order = IngestJob(kind: kind, uri: job.uri, platform: "", credential: "")
         order.stream = job.role == nil ? job.name : nil
         order.isLooping = job.isLooping
+        order.passesH265 = job.passesH265
         try await start(
             runner, order, of: Principal(application: job.application, token: nil), isDetached: true,
             isWanted: job.isWanted, onEnd: job.onEnd)

@@ -11,7 +11,8 @@ extension NamedStreamService {
         let job = DeclaredJob(
             name: name, application: entry.application, role: role, uri: uri, isLooping: role == .fallback,
             isWanted: { [weak self] in await self?.isWanted(role, start, of: name) ?? false },
-            onEnd: { [weak self] end in await self?.jobEnded(role, start, of: name, why: end.wire) })
+            onEnd: { [weak self] end in await self?.jobEnded(role, start, of: name, why: end.wire) },
+            passesH265: StreamCapabilities.prefers(.h265, in: entry.declaration.capabilities))
         Task {
             do throws(APIError) {
                 let id = try await workers.start(job)

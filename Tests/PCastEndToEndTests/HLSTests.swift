@@ -102,7 +102,8 @@ extension EndToEnd {
                     return latencies.count == 3 && latencies.allSatisfy { abs($0 - delay) <= 50 }
                 }
                 func start() throws -> RunningProgram {
-                    try workspace.pcast("play", live.playlist, "--render", "null", "--playout-delay", "4s")
+                    try workspace.pcast(
+                        "play", live.playlist, "--render", "null", "--playout-delay", "4s", limit: .longestSuite)
                 }
                 let first = try start()
                 _ = try await first.event("position", within: .seconds(200)) { _ in isSynchronized(first) }

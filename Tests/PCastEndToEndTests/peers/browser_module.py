@@ -201,7 +201,7 @@ def check_watch_page(run, browser, options):
     page.wait("document.getElementById('state').textContent === 'live'", PATIENCE, "the watch page to be live")
     page.wait_inside("document.querySelector('#home-name').textContent === 'BER'", PATIENCE, "the game on the watch page")
     page.wait_inside("document.body.dataset.state === 'playing'", PATIENCE, "the overlay on the watch page")
-    snippet = page.evaluate("document.getElementById('embed').textContent")
+    snippet = page.wait("document.getElementById('embed').textContent", PATIENCE, "the snippet for embedding")
     run.check("the snippet for embedding uses the module", f"{options.url}/pcast.mjs" in snippet and "TOKEN" in snippet)
     if options.screenshots:
         page.screenshot(f"{options.screenshots}/watch-timeline-{options.browser}.png")

@@ -113,7 +113,7 @@ def use_seek_bar(run, page):
     message = "document.getElementById('message')"
     page.wait(f"!{message}.checkVisibility() || !{message}.innerText.trim()", TIMEOUT, "the video, which nothing covers")
     run.check("the connection in real time is not shown", page.evaluate(f"{VIDEO}.srcObject === null"))
-    run.check("the bar says how far the position is before the end", page.text("#seektime").startswith("−0:"))
+    page.wait(f"{TIME}.startsWith('−0:')", TIMEOUT, "the bar to say how far the position is before the end")
     position = page.evaluate(f"{VIDEO}.currentTime")
     page.wait(f"{VIDEO}.currentTime > {position} + 2", TIMEOUT, "playback of the window")
 

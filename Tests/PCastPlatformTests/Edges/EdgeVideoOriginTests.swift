@@ -264,7 +264,7 @@ import Testing
                 try await edge.send("GET", "\(signed)/video0.m3u8").status == 404
             }
             #expect(isUnknown)
-            #expect(try EdgePair.video(of: edge).load.streams == 0)
+            #expect(try await eventually { try EdgePair.video(of: edge).load.streams == 0 })
         }
     }
 }

@@ -116,7 +116,7 @@ import Testing
                         video.counts.requests - before.requests == 50 && stream.waitingCount == 1
                     }
                     #expect(isWaiting)
-                    #expect(video.load.viewers == 50)
+                    #expect(try await eventually { video.load.viewers == 50 })
                     #expect(video.load.fetches == 1)
                     // The edge reports its viewers when it renews the signatures.
                     let isReported = try await eventually {
@@ -200,7 +200,7 @@ import Testing
                 video.stop()
                 #expect(try await waiting.status == 503)
                 #expect(try await edge.send("GET", next).status == 503)
-                #expect(video.load.fetches == 0)
+                #expect(try await eventually { video.load.fetches == 0 })
             }
         }
     }

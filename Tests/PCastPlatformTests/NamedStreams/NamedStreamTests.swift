@@ -123,8 +123,10 @@ struct NamedStreamTests {
             let session = try await viewer.view("show", at: platform)
             #expect(try await eventually { viewer.isConnected })
             let stream = try #require(try await name("show", platform)?.streamId)
-            let before = try await platform.ask("GET", "/pcast/stream/\(stream)").body
-            #expect(before.contains(#""codecs":["H264""#), "\(before)")
+            #expect(
+                try await eventually {
+                    try await platform.ask("GET", "/pcast/stream/\(stream)").body.contains(#""codecs":["H264""#)
+                })
             let publisher = try FramePeer(.publish(video: .vp8, audio: true))
             _ = try await publisher.publish(to: platform, token: try Self.token("show"))
             #expect(

@@ -146,19 +146,21 @@ extension RealTimePlayback {
                 let ages = sights.map { (head + ($0.instant - began)).seconds - Double($0.stamp) / scenario.rate }
                 return ages.sorted()[20]
             }
-            func isSynchronized(_ scenario: PlaybackScenario) -> Bool {
-                age(scenario).map { abs($0 - delay) <= 0.04 } ?? false
-            }
+            func isSynchronized(_ age: Double?) -> Bool { age.map { abs($0 - delay) <= 0.04 } ?? false }
             let scenarios = (0..<2).map { _ in
                 PlaybackScenario(rate: film.rate, playoutDelay: .milliseconds(Int(delay * 1_000)))
             }
             scenarios[0].player.set(video: Video(origin.uri("/live.m3u8")), play: true)
-            try await scenarios[0].wait { isSynchronized(scenarios[0]) }
+            try await scenarios[0].wait { isSynchronized(age(scenarios[0])) }
             let first = scenarios[0].stamp
             try await scenarios[0].wait { scenarios[0].stamp >= first + film.rate }
             scenarios[1].player.set(video: Video(origin.uri("/live.m3u8")), play: true)
-            try await scenarios[0].wait { scenarios.allSatisfy(isSynchronized) }
-            let ages = scenarios.compactMap(age)
+            // The ages change with each frame, so those that are compared are those that met the condition.
+            var ages: [Double] = []
+            try await scenarios[0].wait {
+                ages = scenarios.compactMap(age)
+                return ages.count == scenarios.count && ages.allSatisfy(isSynchronized)
+            }
             print("synchronized players: frames are displayed \(ages) s after their capture")
             #expect(abs(ages[0] - ages[1]) <= 0.1)
             for scenario in scenarios { await scenario.finish() }

@@ -210,6 +210,22 @@ struct ImpairedPlatform: Sendable {
             badURI: "http://\(bad):\(port)")
     }
 
+    /// Starts a link to the HTTP port of a platform, for a client of its own.
+    static func link(to platform: LocalPlatform, steps: [String]) async throws -> ImpairedPlatform {
+        let server = platform.uri.replacing("http://", with: "")
+        return try await ChosenPort.find { port in
+            let own = "\(bad):\(port)"
+            let arguments = ["impair", "--listen", own, "--to", server, "--delay", "10ms", "--json"]
+            let proxy = try platform.workspace.start(
+                BuiltProgram.path("pcast-bench"), arguments + steps.flatMap { ["--step", $0] }, limit: .longestSuite)
+            guard try await proxy.listens() != nil else { return nil }
+            return ImpairedPlatform(platform: platform, proxy: proxy, badURI: "http://\(own)")
+        }
+    }
+
+    /// Returns an address of the platform by the link.
+    func impaired(_ address: String) -> String { address.replacing(platform.uri, with: badURI) }
+
     /// Changes the network to its next step.
     func step() async throws {
         let count = proxy.events("stepped").count

@@ -88,13 +88,14 @@ struct Peer: Sendable {
     private static let grace = 240
 
     /// Starts a peer in a network namespace; nil for that of this machine. `hears` is whether it reads standard input.
+    /// `extraTime` is the number of seconds that the program adds to its time limit.
     init(
         _ name: String, _ arguments: [String], in namespace: String?, of workspace: TestWorkspace, seconds: Int,
-        hears: Bool = false
+        extraTime: Int = 0, hears: Bool = false
     ) throws {
         let path = "\(BuiltProgram.peers)/\(name)"
         let all = arguments + ["--seconds", "\(seconds)"]
-        limit = .seconds(seconds + Self.grace)
+        limit = .seconds(seconds + extraTime + Self.grace)
         if let namespace {
             program = try workspace.start(
                 "\(BuiltProgram.peers)/namespace.sh", [namespace, path] + all, limit: limit, hears: hears)

@@ -16,18 +16,12 @@ import tempfile
 import time
 
 import program
+from hls_page import EXTRA_TIME, PATIENCE, RECONNECTION_TIMEOUT, SETTLING
 
 INTERVAL = 0.2
 """The seconds between two readings of the position."""
 
 START_TIMEOUT = 60
-RECONNECTION_TIMEOUT = 120
-SETTLING = 3
-"""The seconds after the start in which a player may still stall, until its buffer has its usual size."""
-
-PATIENCE = 60
-"""The seconds in addition to --seconds in which a player may have stalls, which a busy machine causes."""
-
 LONGEST_DELAY = 12
 """The seconds of media from before a reconnection that a player may still play: four target durations."""
 
@@ -340,7 +334,7 @@ def main():
     options = parser.parse_args()
     if options.player == "gstreamer":
         program.require("/usr/bin/python3", "gi")
-    run = program.Program(options.player, options.seconds)
+    run = program.Program(options.player, options.seconds + EXTRA_TIME)
     run.run(lambda: play(run, options))
 
 

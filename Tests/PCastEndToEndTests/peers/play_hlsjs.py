@@ -14,10 +14,9 @@ import chromium
 import hls_page
 import program
 
-TIMEOUT = 120
-
-RETURN_TIMEOUT = 240
-"""The seconds in which hls.js returns to the best layer. It tries that at times only, because small parts do not measure a link."""
+LAYER_TIMEOUT = 240
+"""The seconds in which hls.js changes to a layer. It tries a higher one at times only, because small parts do not measure a
+link."""
 
 PAGE = """<!doctype html><title>hls.js</title><video id="video" muted autoplay></video>
 <script type="module">
@@ -80,17 +79,16 @@ def serve(options):
 
 
 def follow_layers(run, page):
-    """Waits until the layer with the highest bit rate is played, prints `best layer`, and waits for the changes when the
-    link is narrowed and widened."""
-    best = max(page.evaluate("pcast.heights"))
+    """Waits for each layer when the link is narrowed twice, and for the best one when it is widened. Prints a line for each
+    of these: `best layer`, `middle layer` and `lowest layer`."""
+    heights = sorted(set(page.evaluate("pcast.heights")), reverse=True)
+    run.check(f"there are three layers: {heights}", len(heights) == 3)
     height = "document.getElementById('video').videoHeight"
-    page.wait(f"{height} === {best}", TIMEOUT, "the best layer")
-    print("best layer", flush=True)
-    page.wait(f"{height} < {best}", TIMEOUT, "a lower layer")
-    run.figures.update(lowerHeight=page.evaluate(height))
-    print("lower layer", flush=True)
-    page.wait(f"{height} === {best}", RETURN_TIMEOUT, "the best layer again")
-    run.figures.update(bestHeight=best, errors=page.evaluate(STATE)["errors"])
+    for name, expected in zip(("best", "middle", "lowest"), heights):
+        page.wait(f"{height} === {expected}", LAYER_TIMEOUT, f"the {name} layer of {heights}")
+        print(f"{name} layer", flush=True)
+    page.wait(f"{height} === {heights[0]}", LAYER_TIMEOUT, "the best layer again")
+    run.figures.update(heights=heights, errors=page.evaluate(STATE)["errors"])
     run.check("no error is fatal", not any(error.endswith(" fatal") for error in run.figures["errors"]))
 
 
@@ -136,7 +134,7 @@ def main():
     parser.add_argument("--layers", action="store_true", help="follow changes of the layer instead, on a link that changes")
     hls_page.arguments(parser)
     options = parser.parse_args()
-    run = program.Program("hls.js", options.seconds)
+    run = program.Program("hls.js", options.seconds + hls_page.EXTRA_TIME)
     run.run(lambda: play(run, options))
 
 

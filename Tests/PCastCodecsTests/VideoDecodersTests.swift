@@ -57,6 +57,39 @@ import Testing
         }
     }
 
+    /// A picture of VP9 with two spatial layers, which are key frames of gray pixels with 160x96 and 320x192, and with the
+    /// index of a superframe.
+    private static let layeredPicture: [UInt8] = {
+        let texts = [
+            "824983420009f005f60638241c184a0000d047d8fd620cdbe93c390ebda0006b391921de5c226c3f858475b7b04dc845"
+                + "52c4af030259741921de5c226c3f858475b7b04dc84552c4af03025400bcb20b708a09c068cf6d8a00",
+            "824983420013f00bf60638241c184a0000d047d8fd61ee31493757fe13b8006c48423fc2b1629345e193ac2cdcb7be71"
+                + "b0cd6bb3ff426570fc7c491629bcedccf657226161e2023205a1b4c53237d64a50fa2de811b8366c903d69c197619c78"
+                + "f4e7f051ff2d5989cfb1330400",
+        ]
+        var (bytes, index): ([UInt8], [UInt8]) = ([], [0xC9])
+        for text in texts {
+            let digits = text.compactMap(\.hexDigitValue)
+            bytes += stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
+            index += [UInt8(digits.count / 2), 0]
+        }
+        return bytes + index + [0xC9]
+    }()
+
+    @Test("of the spatial layers of a picture in one SSRC, the highest one is shown, once")
+    func spatialLayers() throws {
+        let decoder = try VideoDecoders.open(.vp9)
+        for index in 0..<3 {
+            let timestamp = MediaTime(ticks: Int64(index) * 3_000, rate: .video)
+            let picture = EncodedFrame(
+                codec: .vp9, bytes: Self.layeredPicture, isKeyFrame: true, timestamp: timestamp, captureTime: nil)
+            let frames = try decoder.decode(picture)
+            #expect(frames.map(\.dimensions) == [Dimensions(width: 320, height: 192)])
+            #expect(frames.map(\.timestamp) == [timestamp])
+            #expect(try decoder.skip(picture) == [timestamp])
+        }
+    }
+
     @Test("a stream is decoded from its first key frame on, and audio has no video decoder")
     func refuses() throws {
         let decoder = try VideoDecoders.open(.vp9)

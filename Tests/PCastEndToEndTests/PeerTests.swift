@@ -82,24 +82,32 @@ extension EndToEnd {
         }
 
         @Test(
-            "a browser publishes VP9 and AV1, which the SDK and a browser watch", .enabled(if: ThisMachine.hasChromium),
-            .timeLimit(.minutes(5)), arguments: ["VP9", "AV1"])
-        func browsers(codec: String) async throws {
+            "a browser publishes VP9, also with spatial layers in one SSRC, and AV1, which the SDK and a browser watch",
+            .enabled(if: ThisMachine.hasChromium), .timeLimit(.minutes(5)),
+            arguments: [("VP9", nil), ("VP9", "L2T2"), ("AV1", nil)] as [(String, String?)])
+        func browsers(codec: String, mode: String?) async throws {
             try await TestWorkspace.run { workspace in
                 let platform = try await LocalPlatform.start(in: workspace)
+                let layers = mode.map { ["--scalability-mode", $0] } ?? []
                 let publisher = try Peer(
-                    "publish_chromium.py", ["\(platform.uri)/publish", "--codec", codec, "--until-told"], in: nil,
-                    of: workspace, seconds: 2, hears: true)
+                    "publish_chromium.py",
+                    ["\(platform.uri)/publish", "--codec", codec, "--size", "640x360", "--until-told"] + layers,
+                    in: nil, of: workspace, seconds: 2, hears: true)
                 let stream = try await platform.stream()
                 let viewer = try await WatchedStream.open(stream, of: platform)
-                let size = await viewer.sizes.first()
-                #expect(size != nil)
+                // The lower one of two spatial layers has a half of the height.
+                if mode != nil {
+                    try await viewer.height(360, since: 0)
+                } else {
+                    #expect(await viewer.sizes.first() != nil)
+                }
                 await viewer.close()
                 let page = try Peer(
                     "watch_chromium.py", ["\(platform.uri)/watch/\(stream)"], in: nil, of: workspace, seconds: 2)
                 #expect(try await page.figures()["videoCodec"].text == "video/\(codec)")
                 try publisher.program.notify("enough")
-                _ = try await publisher.figures()
+                let figures = try await publisher.figures()
+                if let mode { #expect(figures["scalabilityMode"].text == mode) }
             }
         }
 

@@ -8,6 +8,8 @@ final class AVVideoDecoder: VideoDecoder {
     private var context: AVCodecContextHolder
     private let packet = AVPacketHolder()
     private let frame = AVFrameHolder()
+    /// The last frame that was received, and is not presented yet.
+    private let last = AVFrameHolder()
     private let converter = FrameConverter()
     private var pending: [Int64: EncodedFrame] = [:]
     private var next: Int64 = 0
@@ -85,22 +87,44 @@ final class AVVideoDecoder: VideoDecoder {
         defer { av_packet_unref(packet.pointer) }
         let sent = avcodec_send_packet(context.pointer, packet.pointer)
         guard sent >= 0 else { throw .damaged(CodecError.reason(sent)) }
-        while try receive(take) {}
+        try takeFrames(take)
     }
 
-    private func receive(
+    /// Takes the decoded frames. Those with the same timestamp are the spatial layers of one picture of VP9, of which the
+    /// last one is the highest, and the others are not for presentation.
+    private func takeFrames(
         _ take: (UnsafeMutablePointer<AVFrame>, EncodedFrame) throws(CodecError) -> Void
-    ) throws(CodecError) -> Bool {
+    ) throws(CodecError) {
+        defer { av_frame_unref(last.pointer) }
+        var timestamp: Int64?
+        while try receive() {
+            if let timestamp, timestamp != frame.pointer.pointee.pts { try present(take) }
+            timestamp = frame.pointer.pointee.pts
+            av_frame_unref(last.pointer)
+            av_frame_move_ref(last.pointer, frame.pointer)
+        }
+        if timestamp != nil { try present(take) }
+    }
+
+    /// Receives the next decoded frame. Returns false if there is none.
+    private func receive() throws(CodecError) -> Bool {
         let result = avcodec_receive_frame(context.pointer, frame.pointer)
         if result == cffmpeg_error_again() || result == cffmpeg_error_end_of_file() { return false }
         guard result >= 0 else { throw .damaged(CodecError.reason(result)) }
-        defer { av_frame_unref(frame.pointer) }
         guard frame.pointer.pointee.flags & AV_FRAME_FLAG_CORRUPT == 0,
             frame.pointer.pointee.decode_error_flags == 0
-        else { throw .damaged("a frame with errors") }
-        guard let source = pending.removeValue(forKey: frame.pointer.pointee.pts) else { return true }
-        try take(frame.pointer, source)
+        else {
+            av_frame_unref(frame.pointer)
+            throw .damaged("a frame with errors")
+        }
         return true
+    }
+
+    private func present(
+        _ take: (UnsafeMutablePointer<AVFrame>, EncodedFrame) throws(CodecError) -> Void
+    ) throws(CodecError) {
+        guard let source = pending.removeValue(forKey: last.pointer.pointee.pts) else { return }
+        try take(last.pointer, source)
     }
 }
 

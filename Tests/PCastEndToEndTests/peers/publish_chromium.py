@@ -1,12 +1,34 @@
 #!/usr/bin/env python3
 """Opens /publish in headless Chromium with its fake camera and microphone, and measures what it sends by WHIP."""
 
+import json
 import urllib.parse
 
 import chromium
 import outage
 import page_program
 import program
+
+
+# Changes the layers and the size of the camera, which the page does not offer to choose.
+SOURCE = """(() => {
+    const { mode, size } = OPTIONS;
+    const { addTransceiver } = RTCPeerConnection.prototype;
+    if (mode) RTCPeerConnection.prototype.addTransceiver = function (track, options) {
+        const isVideo = track.kind === "video";
+        const sendEncodings = options.sendEncodings.map((each) => ({ ...each, ...(isVideo && { scalabilityMode: mode }) }));
+        return addTransceiver.call(this, track, { ...options, sendEncodings });
+    };
+    if (!size || !navigator.mediaDevices) return;
+    const open = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);
+    navigator.mediaDevices.getUserMedia = ({ video, ...others }) =>
+        open({ ...others, video: video && { ...video, width: { exact: size[0] }, height: { exact: size[1] } } });
+})()"""
+
+
+def source(options):
+    size = [int(number) for number in options.size.split("x")] if options.size else None
+    return SOURCE.replace("OPTIONS", json.dumps({"mode": options.scalability_mode, "size": size}))
 
 
 def address(options):
@@ -35,6 +57,7 @@ def measure(run, page, seconds):
         connectionState=after["state"], srtpCipher=after["srtpCipher"], tlsVersion=after["tlsVersion"],
         dtlsState=after["dtlsState"], protocol=after["protocol"], remoteAddress=after["remoteAddress"],
         videoCodec=video.get("codec"), audioCodec=audio.get("codec"), encoder=video.get("encoderImplementation"),
+        scalabilityMode=video.get("scalabilityMode"),
         size=[video.get("frameWidth"), video.get("frameHeight")],
         framesEncoded=video.get("framesEncoded", 0), framesEncodedMeasured=grown("framesEncoded"),
         framesPerSecond=video.get("framesPerSecond"), keyFramesEncoded=video.get("keyFramesEncoded"),
@@ -58,7 +81,7 @@ def publish(run, options):
     run.figures["codecAsked"] = options.codec
     with chromium.Chromium(*options.flag) as browser:
         run.figures["peer"] = browser.version
-        page = browser.page(page_program.hook())
+        page = browser.page(page_program.hook() + source(options))
         try:
             page.open(address(options))
             page.wait("!document.getElementById('publish').disabled", options.join, "the camera")
@@ -96,6 +119,8 @@ def main():
     parser = page_program.arguments(
         __doc__, "the page, http://HOST/publish", "publishes", "seconds within which it must be publishing")
     parser.add_argument("--codec", choices=["H264", "VP8", "VP9", "AV1"], default="H264")
+    parser.add_argument("--scalability-mode", metavar="MODE", help="layers in one SSRC, such as L3T3_KEY")
+    parser.add_argument("--size", metavar="WIDTHxHEIGHT", help="the size of the camera's frames")
     page_program.main(parser, publish)
 
 

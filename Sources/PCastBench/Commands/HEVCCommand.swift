@@ -19,11 +19,18 @@ struct HEVCCommand: AsyncParsableCommand {
 
             Then viewers who do not receive H.265 join one after another, at random moments. Each of them is the first one, \
             so that the process that makes H.264 must start. “firstFrame” is the time from the request to the first frame in \
-            milliseconds. The last row has joins while that process runs for another viewer.
+            milliseconds. The next row has joins while that process runs for another viewer.
+
+            The last row has joins of Chromium, which has no H.265, by the watch page. “firstFrame” is the time from the \
+            navigation to the first frame; the process starts for the first of them. They need the folder of the package, and \
+            can be left out by --chromium-joins 0.
             """)
 
     @Option(help: "Number of joins.")
     var joins = 5
+
+    @Option(help: "Number of joins in Chromium.")
+    var chromiumJoins = 3
 
     @Option(help: "Seconds of the measurement of the cost.")
     var seconds = 20
@@ -33,13 +40,14 @@ struct HEVCCommand: AsyncParsableCommand {
     private static let application = "bench"
     /// The time after which the process that makes H.264 has ended.
     private static let processEnd = Duration.seconds(12)
-    private static let targets = [
-        Target("passThroughShare", .atMost(0.03)), Target("firstFrameMax", .atMost(2_000)),
-    ]
+    private var targets: [Target] {
+        [Target("passThroughShare", .atMost(0.03)), Target("firstFrameMax", .atMost(2_000))]
+            + (chromiumJoins > 0 ? [Target("chromiumFirstFrameMax", .atMost(2_000))] : [])
+    }
 
     func validate() throws {
-        guard (1...100).contains(joins), (5...600).contains(seconds) else {
-            throw ValidationError("--joins must be 1 to 100, and --seconds 5 to 600.")
+        guard (1...100).contains(joins), (0...100).contains(chromiumJoins), (5...600).contains(seconds) else {
+            throw ValidationError("--joins must be 1 to 100, --chromium-joins 0 to 100, and --seconds 5 to 600.")
         }
     }
 
@@ -59,7 +67,7 @@ struct HEVCCommand: AsyncParsableCommand {
             Self.token(secret).forAuthenticationOnly().build(), Self.token(secret).forPublishingOnly().build(),
         ]
         let publisher = try PCastProcess(
-            ["publish", "--uri", uri, "--video", camera.uri, "--codec", "h265"],
+            ["publish", "--uri", uri, "--video", camera.uri, "--codec", "h265", "--audio", "null"],
             environment: ["PCAST_PUBLISH_TOKEN": tokens.joined(separator: ",")])
         defer { publisher.stop() }
         guard case .string(let stream)? = try await publisher.next("publishing")["streamId"] else {
@@ -74,12 +82,15 @@ struct HEVCCommand: AsyncParsableCommand {
                 .withCapability("prefer-h264=force").build(), streamID: viewing.streamID)
         let first = try await measureJoins(viewer, &report)
         let warm = try await measureFurtherJoins(viewer, &report)
+        let watching = try Self.token(secret).forOriginStream(stream).forStreamingOnly().build()
+        let chromium = try await measureChromium(uri, stream, watching, &report)
         try report.finish(
             [
                 ("passThroughShare", cost), ("firstFrameP50", Percentile.of(first, 0.5)),
                 ("firstFrameMax", first.max()),
                 ("furtherFirstFrameP50", Percentile.of(warm, 0.5)), ("furtherFirstFrameMax", warm.max()),
-            ], targets: Self.targets)
+                ("chromiumFirstFrameP50", Percentile.of(chromium, 0.5)), ("chromiumFirstFrameMax", chromium.max()),
+            ], targets: targets)
     }
 
     private static func token(_ secret: String) -> EdgeTokenBuilder {
@@ -164,6 +175,25 @@ struct HEVCCommand: AsyncParsableCommand {
             }
         }
         Self.report("\(joins) further joins", times, &report)
+        return times
+    }
+
+    /// Returns the times of joins in Chromium, for the first of which the process must start.
+    private func measureChromium(
+        _ uri: String, _ stream: String, _ token: String, _ report: inout Report
+    ) async throws -> [Double] {
+        guard chromiumJoins > 0 else { return [] }
+        try await Task.sleep(for: Self.processEnd)
+        let browser = try ChromiumPeer(
+            "join_chromium.py",
+            [
+                uri, "--stream", stream, "--token", token, "--loads", "\(chromiumJoins)", "--seconds",
+                "\(3 * chromiumJoins)",
+            ], origin: uri, in: nil)
+        defer { browser.stop() }
+        let times = JoinCommand.times("loads", of: try await Task.detached { try browser.metrics() }.value)
+        guard times.count == chromiumJoins else { throw BenchFailure("Chromium has shown \(times.count) first frames") }
+        Self.report("\(chromiumJoins) joins of Chromium", times, &report)
         return times
     }
 

@@ -132,7 +132,7 @@ struct JoinCommand: AsyncParsableCommand {
     }
 
     /// Returns times in milliseconds from the results of the browser.
-    private static func times(_ name: String, of metrics: JSONObject) -> [Double] {
+    static func times(_ name: String, of metrics: JSONObject) -> [Double] {
         guard case .array(let values)? = metrics[name] else { return [] }
         return values.compactMap(\.number)
     }

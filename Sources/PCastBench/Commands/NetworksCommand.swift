@@ -27,7 +27,7 @@ struct NetworksCommand: AsyncParsableCommand {
         NetworkTestbed.ImpairedPeer.allCases.flatMap { impairedPeer in
             NetworkRow.steady(impairedPeer) + NetworkRow.narrow(impairedPeer) + NetworkRow.interrupted(impairedPeer)
         } + NetworkRow.otherCodecs + [NetworkRow.lossyPeer, NetworkRow.synchronized, NetworkRow.simulcast]
-        + NetworkRow.browsers
+        + NetworkRow.layers + NetworkRow.browsers
 
     private var chosen: [NetworkRow] {
         guard let rows else { return Self.all }

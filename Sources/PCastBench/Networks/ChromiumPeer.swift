@@ -10,17 +10,17 @@ final class ChromiumPeer: Sendable {
     private let output = Pipe()
     private let name: String
 
-    /// Starts `watch_chromium.py` or `publish_chromium.py` in a namespace. Chromium treats `origin`, the page's origin,
-    /// as secure although it does not use TLS. Throws `BenchFailure` if the script is missing.
-    init(_ program: String, _ arguments: [String], origin: String, in namespace: NetworkNamespace) throws {
+    /// Starts `watch_chromium.py` or `publish_chromium.py` in a namespace; nil for that of this process. Chromium treats
+    /// `origin`, the page's origin, as secure although it does not use TLS. Throws `BenchFailure` if the script is missing.
+    init(_ program: String, _ arguments: [String], origin: String, in namespace: NetworkNamespace?) throws {
         name = program
         guard FileManager.default.isReadableFile(atPath: "\(Self.folder)/\(program)") else {
             throw BenchFailure("\(Self.folder)/\(program) is missing: start this in the package's folder")
         }
-        process.executableURL = try SystemProgram.url(of: namespace.prefix[0])
+        let command = (namespace?.prefix ?? []) + ["python3", "\(Self.folder)/\(program)"]
+        process.executableURL = try SystemProgram.url(of: command[0])
         process.arguments =
-            namespace.prefix.dropFirst() + ["python3", "\(Self.folder)/\(program)"] + arguments
-            + ["--flag=--unsafely-treat-insecure-origin-as-secure=\(origin)"]
+            command.dropFirst() + arguments + ["--flag=--unsafely-treat-insecure-origin-as-secure=\(origin)"]
         process.standardInput = FileHandle.nullDevice
         process.standardOutput = output
         process.standardError = FileHandle.nullDevice
@@ -29,17 +29,32 @@ final class ChromiumPeer: Sendable {
 
     /// Returns the stream ID that a publisher prints first. Throws `BenchFailure` if it prints none.
     func streamID() throws -> String {
-        var line = Data()
-        while let byte = try output.fileHandleForReading.read(upToCount: 1), !byte.isEmpty {
-            guard byte[byte.startIndex] == UInt8(ascii: "\n") else {
-                line.append(byte)
-                continue
-            }
-            let words = String(decoding: line, as: UTF8.self).split(separator: " ")
+        while let line = try nextLine() {
+            let words = line.split(separator: " ")
             if words.count == 2, words[0] == "streamID" { return String(words[1]) }
-            line.removeAll()
         }
         throw BenchFailure("\(name) did not report its stream")
+    }
+
+    /// Waits until a viewer plays, and its measurement begins. Throws `BenchFailure` if it ends before.
+    func awaitMeasurement() throws {
+        while let line = try nextLine() {
+            if line == "measuring" { return }
+            if let metrics = JSONObject(text: line), case .string(let reason)? = metrics["error"] {
+                throw BenchFailure("\(name): \(reason)")
+            }
+        }
+        throw BenchFailure("\(name) did not begin to measure")
+    }
+
+    /// Returns the next line that the process prints; nil at the end of its output.
+    private func nextLine() throws -> String? {
+        var line = Data()
+        while let byte = try output.fileHandleForReading.read(upToCount: 1), !byte.isEmpty {
+            if byte[byte.startIndex] == UInt8(ascii: "\n") { return String(decoding: line, as: UTF8.self) }
+            line.append(byte)
+        }
+        return nil
     }
 
     /// Waits for the end of the process and returns its statistics. Throws `BenchFailure` if it printed none or an

@@ -43,18 +43,26 @@ def await_media(page, earlier, earlier_audio, seconds):
     page.wait("pcastStatistics().then((now) => now.state === 'connected')", 60, "the connection")
 
 
+def frozen(statistics):
+    """Returns the seconds for which the video was frozen so far."""
+    return statistics["media"].get("inbound-rtp-video", {}).get("totalFreezesDuration", 0)
+
+
 def measure(run, page, seconds):
     """Reads the statistics before and after `seconds`, and writes the difference."""
     page.evaluate("pcastMeasureLag()")
     before = page.evaluate("pcastStatistics()")
-    changes, lumas = [], []
+    print("measuring", flush=True)
+    changes, lumas, freezes, heights = [], [], [frozen(before)], []
     rounds = max(1, round(seconds / 2))
     for _ in range(rounds):
         page.rest(max(0.1, seconds / rounds - 0.3))
         change, luma = picture_change(page)
         changes.append(change or 0.0)
         lumas.append(luma or 0.0)
-    after = page.evaluate("pcastStatistics()")
+        after = page.evaluate("pcastStatistics()")
+        freezes.append(frozen(after))
+        heights.append(after["media"].get("inbound-rtp-video", {}).get("frameHeight"))
     lags = page.evaluate("pcastLags")
     video, audio = (after["media"].get(f"inbound-rtp-{kind}", {}) for kind in ("video", "audio"))
     earlier, earlier_audio = (before["media"].get(f"inbound-rtp-{kind}", {}) for kind in ("video", "audio"))
@@ -76,7 +84,10 @@ def measure(run, page, seconds):
         freezeCountTotal=video.get("freezeCount"), packetsLost=video.get("packetsLost"),
         nackCount=video.get("nackCount"), pliCount=video.get("pliCount"),
         nackCountMeasured=grown("nackCount"), pliCountMeasured=grown("pliCount"),
-        freezeSeconds=round(grown("totalFreezesDuration"), 3), stripsRead=len(lags["read"]),
+        freezeSeconds=round(grown("totalFreezesDuration"), 3),
+        # An upper bound: the largest growth between two readings.
+        longestFreezeMilliseconds=round(max(now - then for then, now in zip(freezes, freezes[1:])) * 1000),
+        lowestHeight=min(height or 0 for height in heights), lastHeight=heights[-1], stripsRead=len(lags["read"]),
         stripsBroken=lags["broken"],
         lagMilliseconds=round(statistics.median(lags["read"]), 1) if lags["read"] else None,
         jitterBufferMilliseconds=round(grown("jitterBufferDelay") / emitted * 1000, 1) if emitted else None,
@@ -106,7 +117,7 @@ def watch(run, options):
             run.check("starts muted", page.evaluate("document.getElementById('video').muted"))
             page.click("#unmute")
             page.wait("!document.getElementById('video').muted && !document.getElementById('video').paused", 60, "sound")
-            page.rest(min(1, options.seconds / 10))
+            page.rest(min(1, options.seconds / 10) if options.settle is None else options.settle)
             if options.restart:
                 outage.rejoin(page)
                 return
@@ -126,9 +137,11 @@ def watch(run, options):
 
 
 def main():
-    page_program.main(page_program.arguments(
+    parser = page_program.arguments(
         __doc__, "the page, http://HOST/watch/STREAM; - to be told it on a line of standard input, when the browser is "
-        "ready", "plays", "seconds within which a picture must show"), watch)
+        "ready", "plays", "seconds within which a picture must show")
+    parser.add_argument("--settle", type=float, help="seconds of playback before the measurement")
+    page_program.main(parser, watch)
 
 
 if __name__ == "__main__":

@@ -202,12 +202,11 @@ import Testing
         try await run({ $0.maximumConnections = 2 }, gate: gate) { listener, recorder in
             let clients = (0..<2).map { _ in RawConnection(port: listener.port) }
             for client in clients { try await client.send(Self.publishing) }
-            #expect(try await eventually { gate.counts.withLock { $0.waits } == 2 })
+            #expect(try await eventually { gate.counts.withLock { $0.waits } == 2 && listener.connectionCount == 2 })
             let third = RawConnection(port: listener.port)
             try? await third.send([3])
             #expect(try await eventually { gate.counts.withLock { $0.ends } == 1 })
-            #expect(listener.connectionCount == 2)
-            #expect(recorder.all.count == 2)
+            #expect(try await eventually { listener.connectionCount == 2 && recorder.all.count == 2 })
         }
         #expect(try await eventually { gate.counts.withLock { $0.waits == 3 && $0.ends == 3 } })
     }

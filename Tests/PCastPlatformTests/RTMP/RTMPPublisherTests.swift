@@ -50,9 +50,9 @@ struct RTMPPublisherTests {
         try await run { platform, port in
             let token = try Tokens.make { $0.forPublishingOnly().applyTag("studio") }
             let other = try await publish(token, to: platform, port)
-            #expect(try await eventually { try await streams(platform).contains("studio") })
-            #expect(try await streams(platform).contains("H264"))
-            #expect(try await streams(platform).contains(#""protocol":"rtmp""#))
+            for text in ["studio", "H264", #""protocol":"rtmp""#] {
+                #expect(try await eventually { try await streams(platform).contains(text) }, "\(text)")
+            }
             try await other.unpublish()
             #expect(try await platform.reaches("pcast_streams", 0))
             #expect(try await other.receives("NetStream.Unpublish.Success"))

@@ -49,14 +49,14 @@ extension EndToEnd {
 
                 // The frames have the strip of the desktop, and their numbers and times advance.
                 let first = try await screen.strip(Self.small)
-                let length = ThisMachine.isFull ? 600 : 90
-                _ = await screen.sights.first { $0.index >= first.index + length }
-                let seen = Array(screen.sights.values.dropFirst(first.index))
-                // At the low bit rate of an overloaded machine, single strips are unreadable.
-                #expect(seen.count > length && seen.count { $0.stamp == nil } * 20 <= seen.count)
-                let summary = CapturedScreen.Summary(seen)
-                #expect(summary.isOrdered && summary.isPast, "\(summary)")
-                print("a Wayland desktop: \(summary)")
+                if ThisMachine.isFull {
+                    let basis = try await delayOfTestPattern(of: platform, in: workspace)
+                    try await expectFewLosses(screen, basis: basis)
+                } else {
+                    let summary = await summary(screen, after: first.index, length: 90)
+                    #expect(summary.isOrdered && summary.isPast, "\(summary)")
+                    print("a Wayland desktop: \(summary)")
+                }
 
                 // The frames have the new size of the output.
                 try await desktop.resize(compositor, to: Self.large)
@@ -83,6 +83,50 @@ extension EndToEnd {
                 await viewer.end()
                 try await platform.program.end()
             }
+        }
+
+        /// Waits for frames after the first `count`. Returns their summary.
+        private func summary(_ screen: CapturedScreen, after count: Int, length: Int) async -> CapturedScreen.Summary {
+            let last = await screen.sights.first(after: count) { $0.index >= count + length }
+            #expect(last != nil, "the frames end")
+            let seen = Array(screen.sights.values.dropFirst(count))
+            // At the low bit rate of an overloaded machine, single strips are unreadable.
+            #expect(seen.count > length && seen.count { $0.stamp == nil } * 20 <= seen.count)
+            return CapturedScreen.Summary(seen)
+        }
+
+        /// Expects that at most one frame of 600 is lost, and that a frame is shown at most one refresh later than one that
+        /// needs no capture. The compositor shows what a program draws with its next refresh, so that a second one is
+        /// permitted. An overloaded machine may lose frames for other reasons, so one of three measurements decides.
+        private func expectFewLosses(_ screen: CapturedScreen, basis: Double) async throws {
+            let refresh = 1_000.0 / 60
+            var reports: [String] = []
+            for _ in 0..<3 {
+                let summary = await summary(screen, after: screen.sights.values.count, length: 600)
+                #expect(summary.isOrdered && summary.isPast, "\(summary)")
+                let delay = try #require(summary.medianDelay)
+                reports.append("\(summary), \((delay - basis).rounded()) ms more than the test pattern")
+                print("a Wayland desktop: \(reports.last ?? "")")
+                if summary.lost <= 1, delay - basis <= 2 * refresh { return }
+            }
+            Issue.record("no measurement satisfies the requirement: \(reports)")
+        }
+
+        /// Returns the median delay of the test pattern in milliseconds, with the size and rate of the desktop.
+        private func delayOfTestPattern(of platform: LocalPlatform, in workspace: TestWorkspace) async throws -> Double
+        {
+            let size = "\(Self.small.width)x\(Self.small.height)"
+            let publisher = try workspace.pcast(
+                "publish", "--uri", platform.uri, "--video", "synthetic", "--size", size, "--fps", "30", "--audio",
+                "null", limit: WaylandDesktop.limit)
+            let name = try #require(try await publisher.event("publishing")["streamId"].text)
+            let viewer = try await Viewer(name, of: platform)
+            let first = try await viewer.screen.strip(Self.small)
+            let summary = await summary(viewer.screen, after: first.index, length: 300)
+            await viewer.end()
+            publisher.send(SIGINT)
+            try await publisher.expectExitStatus(0)
+            return try #require(summary.medianDelay)
         }
 
         @Test("the user's choice is restored without a dialog at the next start", .timeLimit(.minutes(10)))

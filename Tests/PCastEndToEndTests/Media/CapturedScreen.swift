@@ -44,9 +44,11 @@ final class CapturedScreen: RenderSurface {
             delays.sort()
         }
 
+        /// The median time between drawing and showing a frame, in milliseconds; nil without frames.
+        var medianDelay: Double? { delays.isEmpty ? nil : delays[delays.count / 2] }
+
         var description: String {
-            let median = delays.isEmpty ? 0 : delays[delays.count / 2]
-            return "\(count) frames, \(lost) lost, delay \(Int(median)) ms median"
+            "\(count) frames, \(lost) lost, delay \(Int(medianDelay ?? 0)) ms median"
         }
     }
 

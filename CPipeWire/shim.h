@@ -1,9 +1,9 @@
 #ifndef PCAST_CPIPEWIRE_SHIM_H
 #define PCAST_CPIPEWIRE_SHIM_H
 
-// The part of libpipewire 0.3 (0.3.50 and later) that a video stream requires. The library is loaded when the first
-// stream is opened, so that a build does not require its headers and a machine without a desktop does not load it. The
-// declarations are of its stable ABI.
+// The part of libpipewire 0.3 (0.3.50 and later) that video streams and the list of cameras require. The library is loaded
+// when the first of them is requested, so that a build does not require its headers and a machine without a PipeWire
+// server does not load it. The declarations are of its stable ABI.
 
 #include <dlfcn.h>
 #include <stddef.h>
@@ -45,6 +45,70 @@ typedef struct {
     void (*drained)(void *data);
 } cpw_stream_events;
 
+// spa_dict_item and spa_dict.
+typedef struct { const char *key, *value; } cpw_property;
+typedef struct { uint32_t flags, count; const cpw_property *properties; } cpw_properties;
+
+// The first members of spa_interface, which each proxy begins with: the methods of an object, and their first argument.
+typedef struct { const char *type; uint32_t version; const void *methods; void *object; } cpw_interface;
+
+// pw_core_events, pw_registry_events and pw_node_events of version 0.
+typedef struct {
+    uint32_t version;
+    void (*info)(void *data, const void *info);
+    void (*done)(void *data, uint32_t id, int sequence);
+    void (*ping)(void *data, uint32_t id, int sequence);
+    void (*error)(void *data, uint32_t id, int sequence, int result, const char *message);
+    void (*remove_id)(void *data, uint32_t id);
+    void (*bound_id)(void *data, uint32_t id, uint32_t global);
+    void (*add_memory)(void *data, uint32_t id, uint32_t type, int descriptor, uint32_t flags);
+    void (*remove_memory)(void *data, uint32_t id);
+} cpw_core_events;
+typedef struct {
+    uint32_t version;
+    void (*added)(
+        void *data, uint32_t id, uint32_t permissions, const char *type, uint32_t version,
+        const cpw_properties *properties);
+    void (*removed)(void *data, uint32_t id);
+} cpw_registry_events;
+typedef struct {
+    uint32_t id, most_inputs, most_outputs;
+    uint64_t changes;
+    uint32_t inputs, outputs;
+    int state;
+    const char *error;
+    const cpw_properties *properties;
+    const void *parameters;
+    uint32_t parameter_count;
+} cpw_node_info;
+typedef struct {
+    uint32_t version;
+    void (*info)(void *data, const cpw_node_info *info);
+    void (*parameter)(void *data, int sequence, uint32_t id, uint32_t index, uint32_t next, const void *parameter);
+} cpw_node_events;
+
+// The first members of pw_core_methods, pw_registry_methods and pw_node_methods.
+typedef struct {
+    uint32_t version;
+    int (*add_listener)(void *object, cpw_hook *hook, const cpw_core_events *events, void *data);
+    int (*hello)(void *object, uint32_t version);
+    int (*sync)(void *object, uint32_t id, int sequence);
+    int (*pong)(void *object, uint32_t id, int sequence);
+    int (*error)(void *object, uint32_t id, int sequence, int result, const char *message);
+    void *(*get_registry)(void *object, uint32_t version, size_t user_data_size);
+} cpw_core_methods;
+typedef struct {
+    uint32_t version;
+    int (*add_listener)(void *object, cpw_hook *hook, const cpw_registry_events *events, void *data);
+    void *(*bind)(void *object, uint32_t id, const char *type, uint32_t version, size_t user_data_size);
+} cpw_registry_methods;
+typedef struct {
+    uint32_t version;
+    int (*add_listener)(void *object, cpw_hook *hook, const cpw_node_events *events, void *data);
+    int (*subscribe)(void *object, uint32_t *ids, uint32_t count);
+    int (*list)(void *object, int sequence, uint32_t id, uint32_t start, uint32_t count, const void *filter);
+} cpw_node_methods;
+
 enum {
     CPW_INPUT = 0,
     CPW_STATE_ERROR = -1,
@@ -72,8 +136,10 @@ enum {
     F(void, thread_loop_unlock, (void *)) \
     F(void *, context_new, (void *, void *, size_t)) \
     F(void, context_destroy, (void *)) \
+    F(void *, context_connect, (void *, void *, size_t)) \
     F(void *, context_connect_fd, (void *, int, void *, size_t)) \
     F(int, core_disconnect, (void *)) \
+    F(void, proxy_destroy, (void *)) \
     F(void *, properties_new, (const char *, ...)) \
     F(void *, stream_new, (void *, const char *, void *)) \
     F(void, stream_destroy, (void *)) \
@@ -114,6 +180,62 @@ static inline void *cpw_screen_stream(const cpw_library *library, void *core) {
         core, "pcast screen",
         library->properties_new(
             "media.type", "Video", "media.category", "Capture", "media.role", "Screen", (const char *)NULL));
+}
+
+// Creates the stream of a camera by the name of its node.
+static inline void *cpw_camera_stream(const cpw_library *library, void *core, const char *name) {
+    return library->stream_new(
+        core, "pcast camera",
+        library->properties_new(
+            "media.type", "Video", "media.category", "Capture", "media.role", "Camera", "target.object", name,
+            "node.target", name, (const char *)NULL));
+}
+
+// MARK: Methods of objects
+
+#define CPW_METHODS(kind, proxy) const kind *methods = (const kind *)((const cpw_interface *)(proxy))->methods
+#define CPW_OBJECT(proxy) (((const cpw_interface *)(proxy))->object)
+
+// Adds a listener to a connection to a server.
+static inline void cpw_core_listen(void *core, cpw_hook *hook, const cpw_core_events *events, void *data) {
+    CPW_METHODS(cpw_core_methods, core);
+    methods->add_listener(CPW_OBJECT(core), hook, events, data);
+}
+
+// Requests the event `done`, which follows the events of all former requests.
+static inline void cpw_core_synchronize(void *core) {
+    CPW_METHODS(cpw_core_methods, core);
+    methods->sync(CPW_OBJECT(core), 0, 0);
+}
+
+// Returns the registry of a server, which reports all objects; null if there is no memory.
+static inline void *cpw_core_registry(void *core) {
+    CPW_METHODS(cpw_core_methods, core);
+    return methods->get_registry(CPW_OBJECT(core), 3, 0);
+}
+
+// Adds a listener to a registry.
+static inline void cpw_registry_listen(void *registry, cpw_hook *hook, const cpw_registry_events *events, void *data) {
+    CPW_METHODS(cpw_registry_methods, registry);
+    methods->add_listener(CPW_OBJECT(registry), hook, events, data);
+}
+
+// Returns a proxy of a node; null if there is no memory.
+static inline void *cpw_registry_bind_node(void *registry, uint32_t id) {
+    CPW_METHODS(cpw_registry_methods, registry);
+    return methods->bind(CPW_OBJECT(registry), id, "PipeWire:Interface:Node", 3, 0);
+}
+
+// Adds a listener to a node, which reports its properties.
+static inline void cpw_node_listen(void *node, cpw_hook *hook, const cpw_node_events *events, void *data) {
+    CPW_METHODS(cpw_node_methods, node);
+    methods->add_listener(CPW_OBJECT(node), hook, events, data);
+}
+
+// Requests all values of a parameter of a node.
+static inline void cpw_node_list(void *node, uint32_t parameter) {
+    CPW_METHODS(cpw_node_methods, node);
+    methods->list(CPW_OBJECT(node), 0, parameter, 0, UINT32_MAX, NULL);
 }
 
 #endif

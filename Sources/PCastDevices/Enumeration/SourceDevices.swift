@@ -24,9 +24,15 @@ package enum SourceDevices {
         return isPreferred ? portal + Screens.enumerate() : Screens.enumerate() + portal
     }
 
-    /// An accelerometer belongs to the machine, so every camera can follow it.
+    /// The cameras of V4L2, and those that only PipeWire has. An accelerometer belongs to the machine, so every camera can
+    /// follow it.
     private static func cameras() -> [SourceDevice] {
         var cameras = Cameras.enumerate()
+        let canCapture = cameras.contains { device in
+            guard case .video(let capabilities) = device.capabilities else { return false }
+            return capabilities.formats.contains { $0.encoding.isCapturable }
+        }
+        cameras += PipeWireCameras.enumerate(hasOthers: canCapture)
         guard !cameras.isEmpty, AccelerometerMonitor().isPresent else { return cameras }
         for index in cameras.indices {
             guard case .video(var capabilities) = cameras[index].capabilities else { continue }
@@ -129,6 +135,9 @@ package enum SourceDevices {
         let (device, configuration) = (selection.device.info, selection.configuration)
         switch device.deviceType {
         case .physical:
+            if let name = PipeWireCameras.name(inID: device.id) {
+                return try PipeWireCameraSource(name: name, configuration: configuration)
+            }
             return try CameraSource(
                 id: device.id, configuration: configuration,
                 passesThrough: request.passesCameraThrough && !configuration.isDerived,
@@ -168,20 +177,26 @@ extension SourceDevices {
     package static func changes(_ mediaType: MediaType) throws(DeviceError) -> AsyncStream<SourceDeviceChange> {
         let known = Mutex(try devices(mediaType))
         let (stream, continuation) = AsyncStream<SourceDeviceChange>.makeStream(bufferingPolicy: .bufferingNewest(256))
-        let watch = try DeviceNodeMonitor {
-            guard let now = try? devices(mediaType) else { return }
-            let before = known.withLock { known in
-                defer { known = now }
-                return known
-            }
-            for device in before where !now.contains(where: { $0.id == device.id }) {
-                continuation.yield(.departed(device))
-            }
-            for device in now where !before.contains(where: { $0.id == device.id }) {
-                continuation.yield(.arrived(device))
+        let report = { @Sendable in
+            // The devices are listed while the lock is held, because two monitors report changes.
+            known.withLock { known in
+                guard let now = try? devices(mediaType) else { return }
+                for device in known where !now.contains(where: { $0.id == device.id }) {
+                    continuation.yield(.departed(device))
+                }
+                for device in now where !known.contains(where: { $0.id == device.id }) {
+                    continuation.yield(.arrived(device))
+                }
+                known = now
             }
         }
-        continuation.onTermination = { _ in watch.stop() }
+        let nodes = try DeviceNodeMonitor(changed: report)
+        var cameras: PipeWireCameraMonitor?
+        if mediaType == .video { cameras = try PipeWireCameraMonitor(changed: report) }
+        continuation.onTermination = { [cameras] _ in
+            nodes.stop()
+            cameras?.stop()
+        }
         return stream
     }
 

@@ -108,12 +108,15 @@ package final class PortalScreenSource: VideoSource {
 
     private static func stream(
         _ session: PortalSession, _ slot: Monitor<Slot>, frameRate: FrameRate, reference: WallClockReference
-    ) throws(DeviceError) -> PipeWireScreenStream {
+    ) throws(DeviceError) -> PipeWireVideoStream {
         let (stream, descriptor) = try session.acquire()
         do throws(DeviceError) {
-            return try PipeWireScreenStream(
-                node: stream.node, descriptor: descriptor, frameRate: frameRate,
-                dimensions: stream.dimensions ?? PortalScreens.standardDimensions, reference: reference,
+            let connection = try PipeWireConnection("the screen", descriptor: descriptor)
+            let offer = PipeWireVideoFormat.offer(
+                frameRate: ScreenPacing.requestedRate(frameRate),
+                dimensions: stream.dimensions ?? PortalScreens.standardDimensions)
+            return try PipeWireVideoStream(
+                .screen(stream.node), connection, offer: offer, reference: reference,
                 receive: { frame in
                     slot.withLock { slot, condition in
                         if slot.frame != nil { slot.leftOut += 1 }

@@ -1,13 +1,10 @@
-package import PCastCodecs
-package import PCastCore
-
 /// A parameter of a PipeWire stream in its binary form (SPA POD): an object with properties, each in a type and a size,
 /// aligned to 8 bytes.
 ///
 /// Numbers are in the byte order of the machine, because the format is used on one machine only.
-package struct PipeWirePod: Hashable {
+package struct PipeWirePod: Hashable, Sendable {
     /// A value of a property.
-    package indirect enum Value: Hashable {
+    package indirect enum Value: Hashable, Sendable {
         case id(UInt32)
         case integer(Int32)
         /// A width and a height, or a numerator and a denominator.
@@ -34,6 +31,7 @@ package struct PipeWirePod: Hashable {
     /// The kinds of choices, in `spa/pod/pod.h`.
     private enum ChoiceID {
         static let range: UInt32 = 1
+        static let step: UInt32 = 2
         static let enumeration: UInt32 = 3
         static let flags: UInt32 = 4
     }
@@ -41,15 +39,22 @@ package struct PipeWirePod: Hashable {
     /// The most bytes of an object that is read. Formats are much smaller.
     package static let maximumSize = 64 * 1_024
 
+    /// The most alternatives of a choice that are read.
+    package static let maximumAlternatives = 256
+
     /// The type of the object, such as a format, and the parameter that it describes.
     var type: UInt32
     var parameter: UInt32
     private(set) var properties: [UInt32: Value] = [:]
     private var order: [UInt32] = []
 
-    package init(type: UInt32, parameter: UInt32, _ properties: KeyValuePairs<UInt32, Value> = [:]) {
+    package init(
+        type: UInt32, parameter: UInt32, _ properties: KeyValuePairs<UInt32, Value> = [:],
+        followedBy others: KeyValuePairs<UInt32, Value> = [:]
+    ) {
         (self.type, self.parameter) = (type, parameter)
         for (key, value) in properties { set(key, value) }
+        for (key, value) in others { set(key, value) }
     }
 
     private mutating func set(_ key: UInt32, _ value: Value) {
@@ -123,9 +128,9 @@ package struct PipeWirePod: Hashable {
 
     // MARK: Reading
 
-    /// Reads an object. A choice is read as its preferred value. Properties of other types are skipped. Returns nil if
-    /// it is damaged, larger than `maximumSize`, or not an object.
-    package init?(_ bytes: UnsafeRawBufferPointer) {
+    /// Reads an object. A choice is read as its preferred value, or as all its values with `keepsChoices`. Properties of
+    /// other types are skipped. Returns nil if it is damaged, larger than `maximumSize`, or not an object.
+    package init?(_ bytes: UnsafeRawBufferPointer, keepsChoices: Bool = false) {
         func word(_ offset: Int) -> UInt32? {
             offset + 4 <= bytes.count ? bytes.loadUnaligned(fromByteOffset: offset, as: UInt32.self) : nil
         }
@@ -141,15 +146,32 @@ package struct PipeWirePod: Hashable {
             else { return nil }
             let body = offset + 16
             if kind == TypeID.choice {
-                if length >= 16, let childSize = word(body + 8), let child = word(body + 12), childSize <= length - 16,
-                    let value = Self.value(child, childSize, body + 16, word)
-                {
-                    set(key, value)
-                }
+                let values = Self.alternatives(length, body, atMost: keepsChoices ? Self.maximumAlternatives : 1, word)
+                if let value = Self.choice(word(body), values) { set(key, value) }
             } else if let value = Self.value(kind, length, body, word) {
                 set(key, value)
             }
             offset = body + (Int(length) + 7) / 8 * 8
+        }
+    }
+
+    /// Returns the first values of a choice, of which the preferred one is the first.
+    private static func alternatives(
+        _ length: UInt32, _ body: Int, atMost count: Int, _ word: (Int) -> UInt32?
+    ) -> [Value] {
+        guard length >= 16, let size = word(body + 8), let type = word(body + 12), size >= 4 else { return [] }
+        let all = min(count, Int(length - 16) / Int(size))
+        return (0..<all).compactMap { value(type, size, body + 16 + $0 * Int(size), word) }
+    }
+
+    /// Returns the value of a choice of a kind. A single value is the preferred one.
+    private static func choice(_ kind: UInt32?, _ values: [Value]) -> Value? {
+        guard let preferred = values.first else { return nil }
+        switch kind {
+        case ChoiceID.enumeration where values.count > 1: return .anyOf(Array(values.dropFirst()))
+        case ChoiceID.range where values.count > 2, ChoiceID.step where values.count > 2:
+            return .range(preferred, values[1], values[2])
+        default: return preferred
         }
     }
 
@@ -163,86 +185,5 @@ package struct PipeWirePod: Hashable {
             return type == TypeID.rectangle ? .rectangle(first, second) : .fraction(first, second)
         default: return nil
         }
-    }
-}
-
-/// The format of a stream's frames.
-package struct PipeWireVideoFormat: Hashable {
-    /// The layout of the pixels.
-    package let pixels: RawPixelFormat
-    /// The size of a frame.
-    package let dimensions: Dimensions
-
-    /// The identifiers of object types, parameters and properties, in `spa/param`.
-    private enum Key {
-        static let format: UInt32 = 0x40003
-        static let buffers: UInt32 = 0x40004
-        static let meta: UInt32 = 0x40005
-        static let formatOffer: UInt32 = 3
-        static let formatChosen: UInt32 = 4
-        static let buffersParameter: UInt32 = 5
-        static let metaParameter: UInt32 = 6
-        static let mediaType: UInt32 = 1
-        static let mediaSubtype: UInt32 = 2
-        static let pixels: UInt32 = 0x20001
-        static let size: UInt32 = 0x20003
-        static let frameRate: UInt32 = 0x20004
-        static let maximumFrameRate: UInt32 = 0x20005
-        static let video: UInt32 = 2
-        static let raw: UInt32 = 1
-    }
-
-    /// The accepted pixels in order of preference, by their identifiers in `spa/param/video/raw.h`.
-    private static let accepted: [(id: UInt32, pixels: RawPixelFormat)] = [
-        (8, .bgrx), (12, .bgra), (7, .rgbx), (11, .rgba), (9, .xrgb), (13, .argb), (16, .bgr24), (15, .rgb24),
-    ]
-
-    /// The largest side of a frame.
-    package static let longestSide = 16_384
-
-    /// The parameter of a format that was chosen; nil for other parameters.
-    static let parameter = Key.formatChosen
-
-    /// Returns the offer of all accepted formats, with the frame rate as a limit. There is no modifier, so that frames
-    /// are in shared memory and not in DMA-BUF.
-    package static func offer(frameRate: FrameRate, dimensions: Dimensions) -> PipeWirePod {
-        let side = UInt32(longestSide)
-        let rate = PipeWirePod.Value.fraction(UInt32(frameRate.numerator), UInt32(frameRate.denominator))
-        return PipeWirePod(
-            type: Key.format, parameter: Key.formatOffer,
-            [
-                Key.mediaType: .id(Key.video), Key.mediaSubtype: .id(Key.raw),
-                Key.pixels: .anyOf(accepted.map { .id($0.id) }),
-                Key.size: .range(
-                    .rectangle(UInt32(dimensions.width), UInt32(dimensions.height)), .rectangle(1, 1),
-                    .rectangle(side, side)),
-                // A screen has no constant frame rate, which is written as 0.
-                Key.frameRate: .range(.fraction(0, 1), .fraction(0, 1), .fraction(1_000, 1)),
-                Key.maximumFrameRate: .range(rate, .fraction(1, 1), rate),
-            ])
-    }
-
-    /// The requested memory and metadata of buffers.
-    package static func buffers() -> [PipeWirePod] {
-        [
-            PipeWirePod(
-                type: Key.buffers, parameter: Key.buffersParameter,
-                [1: .range(.integer(4), .integer(2), .integer(16)), 2: .integer(1), 6: .flags(1 << 1 | 1 << 2)]),
-            PipeWirePod(type: Key.meta, parameter: Key.metaParameter, [1: .id(1), 2: .integer(32)]),
-            PipeWirePod(type: Key.meta, parameter: Key.metaParameter, [1: .id(2), 2: .integer(16)]),
-        ]
-    }
-
-    init(pixels: RawPixelFormat, dimensions: Dimensions) { (self.pixels, self.dimensions) = (pixels, dimensions) }
-
-    /// Reads the format that was chosen. Returns nil if it is not an accepted one.
-    package init?(_ pod: PipeWirePod) {
-        guard pod.type == Key.format, pod.properties[Key.mediaType] == .id(Key.video),
-            pod.properties[Key.mediaSubtype] == .id(Key.raw), case .id(let id)? = pod.properties[Key.pixels],
-            let pixels = Self.accepted.first(where: { $0.id == id })?.pixels,
-            case .rectangle(let width, let height)? = pod.properties[Key.size],
-            (1...Self.longestSide).contains(Int(width)), (1...Self.longestSide).contains(Int(height))
-        else { return nil }
-        self.init(pixels: pixels, dimensions: Dimensions(width: Int(width), height: Int(height)))
     }
 }

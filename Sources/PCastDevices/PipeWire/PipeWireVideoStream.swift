@@ -4,75 +4,61 @@ import PCastCodecs
 import PCastCore
 import PCastIO
 
-/// The frames of a PipeWire node that captures a screen. libpipewire is loaded at run time.
+/// The frames of a PipeWire node: a captured screen or a camera.
 ///
 /// Frames are converted on the library's thread, and its buffer is returned at once. `receive` gets each frame, and
 /// `changed` whether the node streams, or the reason for which the stream ended.
-final class PipeWireScreenStream: @unchecked Sendable {  // the state is used on the library's thread only
+final class PipeWireVideoStream: @unchecked Sendable {  // the state is used on the library's thread only
+    /// The node whose frames are received.
+    enum Target {
+        /// A screen, by its identifier on the connection of the desktop portal.
+        case screen(UInt32)
+        /// A camera, by the name of its node.
+        case camera(String)
+    }
+
     enum Change: Hashable, Sendable {
         case streaming
         case paused
         case over(String)
     }
 
-    private let calls: cpw_library
-    private let loop: UnsafeMutableRawPointer
-    private let context: UnsafeMutableRawPointer
-    private let core: UnsafeMutableRawPointer
+    private let connection: PipeWireConnection
+    private var calls: cpw_library { connection.calls }
     private var stream: UnsafeMutableRawPointer?
     private var isClosed = false
     private let hook: UnsafeMutablePointer<cpw_hook>
     private let events: UnsafeMutablePointer<cpw_stream_events>
 
     private let converter = RawFrameConverter()
+    /// The decoder of JPEG images, from the first one on.
+    private var decoder: MJPEGDecoder?
     private let reference: WallClockReference
     private let receive: @Sendable (VideoFrame) -> Void
     private let changed: @Sendable (Change) -> Void
     private var format: PipeWireVideoFormat?
 
-    /// Connects to a node. It takes over the descriptor of the connection to the PipeWire server.
+    /// Connects to a node.
     ///
     /// - Parameters:
-    ///   - node: The identifier of the node.
-    ///   - descriptor: The descriptor of the connection.
-    ///   - frameRate: The most frames per second.
-    ///   - dimensions: The expected size.
+    ///   - target: The node.
+    ///   - connection: A connection that was not started, which the stream closes.
+    ///   - offer: The accepted formats.
     ///   - reference: The origin of the timestamps.
     ///   - receive: A function that receives frames on the library's thread.
     ///   - changed: A function that receives changes of the state on the library's thread.
-    /// - Throws: `DeviceError.faulty` if libpipewire is not installed or the stream cannot be created.
+    /// - Throws: `DeviceError.faulty` if the stream cannot be created.
     init(
-        node: UInt32, descriptor: Int32, frameRate: FrameRate, dimensions: Dimensions, reference: WallClockReference,
+        _ target: Target, _ connection: PipeWireConnection, offer: PipeWirePod, reference: WallClockReference,
         receive: @escaping @Sendable (VideoFrame) -> Void, changed: @escaping @Sendable (Change) -> Void
     ) throws(DeviceError) {
-        guard let calls = PipeWireLibrary.shared?.calls else {
-            Glibc.close(descriptor)
-            throw .faulty("the screen", reason: "libpipewire-0.3.so.0 is missing: install libpipewire-0.3-0.")
-        }
-        (self.calls, self.reference, self.receive, self.changed) = (calls, reference, receive, changed)
-        guard let loop = calls.thread_loop_new("pcast-screen", nil) else {
-            Glibc.close(descriptor)
-            throw .faulty("the screen", reason: "PipeWire's thread could not be created.")
-        }
-        guard let context = calls.context_new(calls.thread_loop_get_loop(loop), nil, 0) else {
-            Glibc.close(descriptor)
-            calls.thread_loop_destroy(loop)
-            throw .faulty("the screen", reason: "libpipewire finds no modules: install libpipewire-0.3-modules.")
-        }
-        // The core closes the descriptor, also if the connection fails.
-        guard let core = calls.context_connect_fd(context, descriptor, nil, 0) else {
-            calls.context_destroy(context)
-            calls.thread_loop_destroy(loop)
-            throw .faulty("the screen", reason: "the PipeWire server refused the connection.")
-        }
-        (self.loop, self.context, self.core) = (loop, context, core)
-        // From here on, an error releases them, because all properties have values.
+        (self.connection, self.reference, self.receive, self.changed) = (connection, reference, receive, changed)
         hook = .allocate(capacity: 1)
         events = .allocate(capacity: 1)
         events.initialize(to: Self.listeners)
         hook.initialize(to: cpw_hook())
-        guard connect(to: node, frameRate: frameRate, dimensions: dimensions) else {
-            throw .faulty("the screen", reason: "PipeWire's stream could not be created.")
+        guard connect(to: target, offer) else {
+            throw .faulty(connection.name, reason: "PipeWire's stream could not be created.")
         }
     }
 
@@ -87,25 +73,29 @@ final class PipeWireScreenStream: @unchecked Sendable {  // the state is used on
     func close() {
         guard !isClosed else { return }
         isClosed = true
-        calls.thread_loop_stop(loop)
+        connection.stop()
         if let stream { calls.stream_destroy(stream) }
         stream = nil
-        _ = calls.core_disconnect(core)
-        calls.context_destroy(context)
-        calls.thread_loop_destroy(loop)
+        connection.close()
     }
 
-    private func connect(to node: UInt32, frameRate: FrameRate, dimensions: Dimensions) -> Bool {
-        withUnsafePointer(to: calls) { stream = cpw_screen_stream($0, core) }
+    private func connect(to target: Target, _ offer: PipeWirePod) -> Bool {
+        var node = UInt32.max
+        withUnsafePointer(to: calls) { calls in
+            switch target {
+            case .screen(let id):
+                stream = cpw_screen_stream(calls, connection.core)
+                node = id
+            case .camera(let name): stream = cpw_camera_stream(calls, connection.core, name)
+            }
+        }
         guard let stream else { return false }
         calls.stream_add_listener(stream, hook, events, Unmanaged.passUnretained(self).toOpaque())
-        let offer = PipeWireVideoFormat.offer(
-            frameRate: ScreenPacing.requestedRate(frameRate), dimensions: dimensions)
         let flags = CPW_AUTOCONNECT | CPW_MAP_BUFFERS | CPW_DONT_RECONNECT
         let result = Self.withParameters([offer]) { parameters, count in
             calls.stream_connect(stream, Int32(CPW_INPUT), node, Int32(flags), parameters, count)
         }
-        return result >= 0 && calls.thread_loop_start(loop) >= 0
+        return result >= 0 && connection.start()
     }
 
     private static func withParameters<Result>(
@@ -126,20 +116,20 @@ final class PipeWireScreenStream: @unchecked Sendable {  // the state is used on
     private static var listeners: cpw_stream_events {
         var events = cpw_stream_events()
         events.state_changed = { data, _, state, error in
-            PipeWireScreenStream.stream(data)?.stateChanged(state, error.map { String(cString: $0) })
+            PipeWireVideoStream.stream(data)?.stateChanged(state, error.map { String(cString: $0) })
         }
         events.param_changed = { data, id, parameter in
             guard id == PipeWireVideoFormat.parameter, let parameter else { return }
             // The library has validated the size of the object.
             let size = Int(parameter.loadUnaligned(as: UInt32.self)) + 8
-            PipeWireScreenStream.stream(data)?.formatChanged(UnsafeRawBufferPointer(start: parameter, count: size))
+            PipeWireVideoStream.stream(data)?.formatChanged(UnsafeRawBufferPointer(start: parameter, count: size))
         }
-        events.process = { data in PipeWireScreenStream.stream(data)?.process() }
+        events.process = { data in PipeWireVideoStream.stream(data)?.process() }
         return events
     }
 
-    private static func stream(_ data: UnsafeMutableRawPointer?) -> PipeWireScreenStream? {
-        data.map { Unmanaged<PipeWireScreenStream>.fromOpaque($0).takeUnretainedValue() }
+    private static func stream(_ data: UnsafeMutableRawPointer?) -> PipeWireVideoStream? {
+        data.map { Unmanaged<PipeWireVideoStream>.fromOpaque($0).takeUnretainedValue() }
     }
 
     private func stateChanged(_ state: Int32, _ error: String?) {
@@ -155,7 +145,7 @@ final class PipeWireScreenStream: @unchecked Sendable {  // the state is used on
         guard let stream else { return }
         guard let pod = PipeWirePod(bytes), let format = PipeWireVideoFormat(pod) else {
             self.format = nil
-            return changed(.over("the desktop chose a pixel format that was not offered"))
+            return changed(.over("the server chose a format that was not offered"))
         }
         self.format = format
         _ = Self.withParameters(PipeWireVideoFormat.buffers()) { parameters, count in
@@ -183,18 +173,23 @@ final class PipeWireScreenStream: @unchecked Sendable {  // the state is used on
         else { return nil }
         let length = min(chunk.size, data.maximum_size - chunk.offset)
         let all = UnsafeRawBufferPointer(start: base + Int(chunk.offset), count: Int(length))
-        guard let area = PipeWireFrameArea(format, stride: Int(chunk.stride), crop: crop(memory)) else { return nil }
-        guard area.offset < all.count else { return nil }
-        let now = MonotonicClock.now()
-        let captured = captureTime(memory, now)
+        let captured = captureTime(memory, MonotonicClock.now())
+        let captureTime = reference.wallTime + (captured - reference.instant)
+        let timestamp = MediaTime(
+            ticks: max(0, ClockRate.video.ticks(in: captured - reference.instant)), rate: .video)
+        guard let pixels = format.pixels else {
+            if decoder == nil { decoder = try? MJPEGDecoder() }
+            return try? decoder?.decode(all, captureTime: captureTime, timestamp: timestamp)
+        }
+        guard let area = PipeWireFrameArea(format, stride: Int(chunk.stride), crop: crop(memory)),
+            area.offset < all.count
+        else { return nil }
         return try? converter.convert(
-            UnsafeRawBufferPointer(rebasing: all[area.offset...]), format: format.pixels, dimensions: area.dimensions,
-            stride: area.stride, isFullRange: true, captureTime: reference.wallTime + (captured - reference.instant),
-            timestamp: MediaTime(
-                ticks: max(0, ClockRate.video.ticks(in: captured - reference.instant)), rate: .video))
+            UnsafeRawBufferPointer(rebasing: all[area.offset...]), format: pixels, dimensions: area.dimensions,
+            stride: area.stride, isFullRange: pixels.isRGB, captureTime: captureTime, timestamp: timestamp)
     }
 
-    /// Returns the compositor's time of the frame if it is plausible; else the current time.
+    /// Returns the server's time of the frame if it is plausible; else the current time.
     private func captureTime(_ memory: cpw_memory, _ now: Instant) -> Instant {
         guard let header: cpw_header = metadata(memory, UInt32(CPW_META_HEADER)) else { return now }
         let captured = Instant(nanoseconds: header.timestamp)
@@ -213,35 +208,22 @@ final class PipeWireScreenStream: @unchecked Sendable {  // the state is used on
     }
 }
 
-/// libpipewire, which is loaded at run time when a screen is captured.
-private struct PipeWireLibrary: @unchecked Sendable {  // initialized before it is shared
-    let calls: cpw_library
-
-    /// The library; nil if it cannot be loaded.
-    static let shared: PipeWireLibrary? = {
-        var calls = cpw_library()
-        var reason: UnsafePointer<CChar>?
-        guard cpw_load(&calls, &reason) == 1 else { return nil }
-        calls.`init`(nil, nil)
-        return PipeWireLibrary(calls: calls)
-    }()
-}
-
 /// The visible part of a buffer: the whole of it, or that of a window which is smaller than its buffer.
 struct PipeWireFrameArea: Hashable {
     let offset: Int
     let dimensions: Dimensions
     let stride: Int
 
-    /// Returns nil if the area is too small for a frame, or the stride is smaller than a row. A crop region beyond the
-    /// buffer is limited to it.
+    /// Returns nil if the area is too small for a frame, or the stride is smaller than a row, or the frames have no rows.
+    /// A crop region beyond the buffer is limited to it. Frames with subsampled chroma, those of cameras, are not cropped.
     init?(_ format: PipeWireVideoFormat, stride: Int, crop: cpw_crop?) {
+        guard let pixels = format.pixels else { return nil }
         let whole = format.dimensions
-        let bytesPerPixel = format.pixels.minimumStride(width: 1)
-        let rowLength = stride == 0 ? format.pixels.minimumStride(width: whole.width) : stride
-        guard rowLength >= format.pixels.minimumStride(width: whole.width) else { return nil }
+        let bytesPerPixel = pixels.minimumStride(width: 1)
+        let rowLength = stride == 0 ? pixels.minimumStride(width: whole.width) : stride
+        guard rowLength >= pixels.minimumStride(width: whole.width) else { return nil }
         var (left, top, size) = (0, 0, whole)
-        if let crop, crop.width > 0, crop.height > 0 {
+        if let crop, pixels.isRGB, crop.width > 0, crop.height > 0 {
             left = min(max(0, Int(crop.left)), whole.width)
             top = min(max(0, Int(crop.top)), whole.height)
             size = Dimensions(

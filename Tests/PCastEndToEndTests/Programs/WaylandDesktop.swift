@@ -53,6 +53,9 @@ final class WaylandDesktop: Sendable {
         try await awaitName("org.freedesktop.impl.portal.PermissionStore", of: permissions)
     }
 
+    /// The variables of programs without a compositor.
+    var variables: [String: String] { environment }
+
     /// The variables of programs of the desktop.
     func variables(_ compositor: Compositor) -> [String: String] {
         environment.merging(["WAYLAND_DISPLAY": compositor.display, "SWAYSOCK": compositor.socket]) { _, own in own }
@@ -75,6 +78,26 @@ final class WaylandDesktop: Sendable {
         let server = try start("pipewire", [])
         try await succeeds("pw-cli", ["info", "0"], server)
         return [server, try start("wireplumber", [])]
+    }
+
+    /// Starts a camera that only PipeWire has, with 30 frames per second, and waits until the server lists it.
+    func startCamera(_ name: String, _ size: Dimensions) async throws -> RunningProgram {
+        let program = workspace.path("pipewire_camera")
+        if !FileManager.default.isExecutableFile(atPath: program) {
+            try await workspace.run(
+                "cc",
+                [
+                    "-O1", "-I", "\(BuiltProgram.peers)/../../../CPipeWire", "-o", program,
+                    "\(BuiltProgram.peers)/pipewire_camera.c", "-ldl",
+                ])
+        }
+        let camera = try start(program, [name, "\(size.width)", "\(size.height)"])
+        // The state is “paused”, in which the node has its formats.
+        guard await camera.output.lines.first(where: { $0 == "state 2" }) != nil else {
+            throw EndToEndFailure("the camera is not connected\n\(camera.report)")
+        }
+        try await succeeds("sh", ["-c", "pw-cli ls Node | grep -q '\(name)'"], camera)
+        return camera
     }
 
     /// Starts the compositor with an output of 60 Hz.

@@ -1,11 +1,10 @@
 // Offers a camera to a PipeWire server, which has no V4L2 node. Its frames are YUY2 with the time strip of the test pattern.
-// The first argument is the name of its node, and the second and third the size. It ends with its input.
+// The first argument is the name of its node, and the second and third the size. It runs until it is ended.
 //
 // It is compiled with CPipeWire/shim.h, so that it needs neither the headers of libpipewire nor of SPA.
 
 #include "shim.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,19 +113,16 @@ static void process(void *data) {
 static void state_changed(void *data, int before, int now, const char *error) {
     (void)data;
     (void)before;
-    if (now == CPW_STATE_ERROR) fprintf(stderr, "%s\n", error ? error : "the stream failed");
+    // The server has closed the connection.
+    if (now == CPW_STATE_ERROR || now == CPW_STATE_UNCONNECTED) {
+        fprintf(stderr, "%s\n", error ? error : "there is no connection any more");
+        _exit(1);
+    }
     printf("state %d\n", now);
     fflush(stdout);
 }
 
 // MARK: Program
-
-static void *await_end(void *data) {
-    char byte;
-    while (read(0, &byte, 1) > 0) {}
-    exit(0);
-    return data;
-}
 
 int main(int count, char **arguments) {
     const char *reason = NULL;
@@ -136,11 +132,9 @@ int main(int count, char **arguments) {
     }
     width = (uint32_t)atoi(arguments[2]);
     height = (uint32_t)atoi(arguments[3]);
-    int (*trigger)(void *) = (int (*)(void *))dlsym(RTLD_DEFAULT, "pw_stream_trigger_process");
     void *handle = dlopen("libpipewire-0.3.so.0", RTLD_NOW);
-    if (!trigger && handle) trigger = (int (*)(void *))dlsym(handle, "pw_stream_trigger_process");
-    pthread_t thread;
-    if (!trigger || pthread_create(&thread, NULL, await_end, NULL)) return 1;
+    int (*trigger)(void *) = (int (*)(void *))dlsym(handle, "pw_stream_trigger_process");
+    if (!trigger) return 1;
     library.init(NULL, NULL);
     void *loop = library.thread_loop_new("camera", NULL);
     void *context = library.context_new(library.thread_loop_get_loop(loop), NULL, 0);

@@ -122,6 +122,73 @@ struct HLSSteeringTests {
         }
     }
 
+    /// Writes a multivariant playlist of two pathways with subtitles, and a segment of subtitles for each second.
+    private func writeSubtitles() throws {
+        var playlist = "#EXTM3U\n#EXT-X-CONTENT-STEERING:SERVER-URI=\"steer.json\",PATHWAY-ID=\"a\"\n"
+        for pathway in ["a", "b"] {
+            playlist += "#EXT-X-MEDIA:TYPE=SUBTITLES,GROUP-ID=\"\(pathway)\",NAME=\"English\",LANGUAGE=\"en\","
+            playlist += "URI=\"\(pathway)/t.m3u8\"\n"
+        }
+        for pathway in ["a", "b"] {
+            playlist += "#EXT-X-STREAM-INF:BANDWIDTH=690000,CODECS=\"avc1.42c00d,mp4a.40.2\",SUBTITLES=\"\(pathway)\","
+            playlist += "PATHWAY-ID=\"\(pathway)\"\n\(pathway)/s.m3u8\n"
+        }
+        try folder.write(playlist, to: "main.m3u8")
+        var list = "#EXTM3U\n#EXT-X-TARGETDURATION:1\n"
+        for second in 0..<12 {
+            list += "#EXTINF:1,\nt\(second).vtt\n"
+            let time = second < 10 ? "0\(second)" : "\(second)"
+            // The comment gives the file a size at which its rate can be limited.
+            try folder.write(
+                "WEBVTT\nX-TIMESTAMP-MAP=LOCAL:00:00:00.000,MPEGTS:126000\n\n"
+                    + "NOTE \(String(repeating: "x", count: 500))\n\n00:00:\(time).200 --> 00:00:\(time).700\ntext \(second)\n",
+                to: "t\(second).vtt")
+        }
+        try folder.write(list + "#EXT-X-ENDLIST\n", to: "t.m3u8")
+    }
+
+    @Test("subtitles follow the pathway of the video, and each is shown", .timeLimit(.minutes(5)))
+    func subtitles() async throws {
+        try writeSubtitles()
+        let folder = folder
+        let hasBegun = Mutex(false)
+        let origin = try TestOrigin { request in
+            if request.path == "/steer.json" {
+                let priority = !hasBegun.withLock { $0 } ? "\"a\",\"b\"" : "\"b\",\"a\""
+                return .text("{\"VERSION\":1,\"TTL\":1,\"PATHWAY-PRIORITY\":[\(priority)]}")
+            }
+            guard var answer = Self.answer(request.path, folder) else { return nil }
+            let size = answer.body.count
+            if request.path.hasPrefix("/a/"), request.path.hasSuffix(".ts") { answer.bytesPerSecond = size }
+            // The server changes its preference when subtitles have been requested. All of this pathway would take a minute.
+            if request.path.hasPrefix("/a/"), request.path.hasSuffix(".vtt") {
+                hasBegun.withLock { $0 = true }
+                answer.bytesPerSecond = max(1, size / 5)
+            }
+            return answer
+        }
+        defer { origin.stop() }
+        let content = ThreadContent(origin.content("/main.m3u8"))
+        defer { content.close() }
+        _ = try await content.open()
+        let track = try #require(content.overview?.tracks.first { $0.kind == .subtitles })
+        try await content.select(track.id, of: .subtitles)
+        // Subtitles are loaded ahead of playback.
+        while !origin.requests.contains("/b/t11.vtt") { try await Task.sleep(for: .milliseconds(50)) }
+        // Playback does not wait for subtitles. Those that are loaded are present after a seek.
+        var texts: [String] = []
+        repeat {
+            _ = try await content.seek(to: .zero)
+            let items = try await content.readItems()
+            #expect(items.stamps == Array(0..<film.count))
+            texts = items.texts.map(\.0)
+        } while texts.count < 12
+        #expect(texts == (0..<12).map { "text \($0)" })
+        let segments = origin.requests.filter { $0.hasSuffix(".vtt") }
+        let change = try #require(segments.firstIndex { $0.hasPrefix("/b/") }, "\(segments)")
+        #expect(change > 0 && segments[change...].allSatisfy { $0.hasPrefix("/b/") }, "\(segments)")
+    }
+
     @Test("a pathway that the server clones from the only one is played", .timeLimit(.minutes(5)))
     func clone() async throws {
         try folder.write(

@@ -11,6 +11,8 @@ struct HLSPresentation: Sendable {
     /// The addresses of each audio rendition: first those of the same rendition in the groups of all variants, and then,
     /// as further variants, those of the other renditions of its group.
     var audioVariants: [RenditionVariants] = []
+    /// The addresses of each subtitle rendition: those of the same rendition in the groups of all variants.
+    var subtitleVariants: [RenditionVariants] = []
     /// The preferred start position; nil for none.
     var start: StartPoint?
     /// The steering server; nil if the playlist has none.
@@ -66,18 +68,25 @@ struct HLSPresentation: Sendable {
                 return rendition
             }
         }
-        audioRenditions = renditions(.audio, first.audio)
         let all = ladder.rungs.flatMap(\.mirrors)
-        audioVariants = audioRenditions.map { audio in
+        /// Returns the addresses of a rendition in the groups of all variants.
+        func addresses(
+            of rendition: PCastHLS.Rendition, _ kind: PCastHLS.Rendition.Kind, _ group: (VariantStream) -> String?
+        ) -> RenditionVariants {
             var own = RenditionVariants(uris: [[]], variables: playlist.variables, choice: nil)
             (own.kind, own.pathways, own.stableIDs) = (.rendition, [[]], [[]])
-            own.add(audio, of: Self.pathway(of: first))
+            own.add(rendition, of: Self.pathway(of: first))
             for variant in all {
-                for rendition in renditions(.audio, variant.audio)
-                where rendition.name == audio.name && rendition.language == audio.language {
-                    own.add(rendition, of: Self.pathway(of: variant))
+                for other in renditions(kind, group(variant))
+                where other.name == rendition.name && other.language == rendition.language {
+                    own.add(other, of: Self.pathway(of: variant))
                 }
             }
+            return own
+        }
+        audioRenditions = renditions(.audio, first.audio)
+        audioVariants = audioRenditions.map { audio in
+            var own = addresses(of: audio, .audio, \.audio)
             for uri in audioRenditions.compactMap(\.uri) where !own.uris[0].contains(uri) {
                 own.uris.append([uri])
                 own.pathways.append([RenditionVariants.noPathway])
@@ -86,6 +95,7 @@ struct HLSPresentation: Sendable {
             return own
         }
         subtitles = renditions(.subtitles, first.subtitles).filter { $0.uri != nil }
+        subtitleVariants = subtitles.map { addresses(of: $0, .subtitles, \.subtitles) }
         start = playlist.start
     }
 

@@ -161,9 +161,8 @@ final class HLSReading {
             subtitles?.loader.stop()
             subtitles = nil
             selected[.subtitles] = index
-            guard let index, let uri = presentation.subtitles[index].uri else { return }
-            subtitles = SubtitleReader(
-                loader(of: RenditionVariants(uris: [[uri]], variables: [], choice: nil), .text, timeline))
+            guard let index else { return }
+            subtitles = SubtitleReader(loader(of: presentation.subtitleVariants[index], .text, timeline))
             subtitles?.seek(to: position)
         }
     }

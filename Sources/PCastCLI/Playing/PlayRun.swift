@@ -72,7 +72,7 @@ struct PlayRun: Sendable {
             let cause = await end.wait()
             overlay?.end()
             timeline?.end()
-            let last = (player.session ?? session)?.lastFrame
+            let last = player.displayedFrame ?? (player.session ?? session)?.lastFrame
             group.cancelAll()
             if let path = plan.screenshot { try write(last, to: path) }
             // The threads of playback have ended when the player has no session.
@@ -97,7 +97,7 @@ struct PlayRun: Sendable {
             case .key(.character("f")): showing.toggleFullscreen()
             case .key(.character("s")):
                 do {
-                    try write(player.session?.lastFrame, to: ScreenshotName.free(at: SystemClock.now()))
+                    try write(player.displayedFrame, to: ScreenshotName.free(at: SystemClock.now()))
                 } catch {
                     console.warn("The screenshot failed: \(error).")
                 }

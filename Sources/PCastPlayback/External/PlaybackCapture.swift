@@ -26,6 +26,9 @@ public final class PlaybackCapture: Sendable {
     /// Whether another device plays the content, so the local surface is black. The lock is held while a frame is
     /// displayed, so no frame follows the black one.
     private let isAway = Mutex(false)
+    /// The last frame for the surface. It is separate from the lock that is held while a frame is displayed, because the
+    /// surface may read it.
+    private let displayed = Mutex<VideoFrame?>(nil)
     private let pool = VideoFramePool(capacity: 1)
     private let blender = Mutex(GraphicBlender())
     /// The time after which a frame counts as a still picture, which is displayed again with a new graphic.
@@ -52,8 +55,16 @@ public final class PlaybackCapture: Sendable {
                 captureTime: MonotonicClock.wallTime(),
                 timestamp: MediaTime(ticks: ClockRate.video.ticks(in: now - began), rate: .video)))
         isAway.withLock { isAway in
-            if !isAway { surface?.show(videoFrame) }
+            if !isAway { display(videoFrame, on: surface) }
         }
+    }
+
+    /// The last frame as it was displayed: with its graphic, and black while another device plays; nil before the first.
+    var displayedFrame: VideoFrame? { displayed.withLock { $0 } }
+
+    private func display(_ frame: VideoFrame, on surface: (any RenderSurface)?) {
+        displayed.withLock { $0 = frame }
+        surface?.show(frame)
     }
 
     /// Sets the graphic over all frames from now on, and over a still picture; nil for none.
@@ -103,7 +114,7 @@ public final class PlaybackCapture: Sendable {
             // The state is read after the change. A frame that arrives meanwhile waits for the lock.
             let (last, graphic) = state.withLock { ($0.last, $0.graphic) }
             guard let last, let surface = last.surface else { return }
-            surface.show(isAway ? black(like: last.frame) : blended(last.frame, graphic))
+            display(isAway ? black(like: last.frame) : blended(last.frame, graphic), on: surface)
         }
     }
 

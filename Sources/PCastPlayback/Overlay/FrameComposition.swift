@@ -32,10 +32,15 @@ package final class FrameComposition: Sendable {
     /// The animation. Its lock is separate and is not held during calls, because a caller of `animate(to:)` may hold a
     /// lock for which the sink waits.
     private let motion = Mutex(Motion())
+    /// The last frame that the sink received. Its lock is not held during calls, so that the sink may read it.
+    private let displayed = Mutex<VideoFrame?>(nil)
     private let queue = DispatchQueue(label: "pcast.player.composition")
 
     /// Creates a composition. `sink` receives the scaled frames, from one thread at a time.
     init(_ sink: @escaping @Sendable (VideoFrame) -> Void) { self.sink = sink }
+
+    /// The last frame at its scale, as the sink received it; nil before the first.
+    var displayedFrame: VideoFrame? { displayed.withLock { $0 } }
 
     /// Displays a frame at the current scale.
     func show(_ frame: VideoFrame) {
@@ -77,11 +82,16 @@ package final class FrameComposition: Sendable {
         guard let frame = state.last else { return }
         state.shownAt = now
         let scaledFrame = motion.withLock { $0.animation.frame(at: now) }
-        guard scaledFrame != .full else { return sink(frame) }
+        guard scaledFrame != .full else { return display(frame) }
         let (width, height) = (Double(frame.dimensions.width), Double(frame.dimensions.height))
         let target = FrameRectangle(
             x: Int((scaledFrame.x * width).rounded()), y: Int((scaledFrame.y * height).rounded()),
             width: Int((scaledFrame.width * width).rounded()), height: Int((scaledFrame.height * height).rounded()))
-        sink(state.squeezeBack.draw(frame, into: target))
+        display(state.squeezeBack.draw(frame, into: target))
+    }
+
+    private func display(_ frame: VideoFrame) {
+        displayed.withLock { $0 = frame }
+        sink(frame)
     }
 }

@@ -1,9 +1,15 @@
+public import PCastCore
 public import PCastOverlay
 
 /// The scale of the video, which makes space for an overlay beside it (squeezeback).
 extension Player {
     /// The scale of the video, or the destination of its animation.
     public var videoScale: VideoScale { read { $0.videoScale } }
+
+    /// The frame that is seen, for a screenshot: the last one of any item, at the scale of the video and with the graphic
+    /// over it, and black while another device plays (``StreamExternalPlayback``). It is nil before the first one, and if
+    /// the player's frames are not composed. ``PlaybackSession/lastFrame`` is the frame of the content.
+    public var displayedFrame: VideoFrame? { pipelines.displayedFrame }
 
     /// Animates the scale of the video around a fixed point. ``PlayerEvent/Kind/videoScaleChanged(_:)`` reports the
     /// beginning, even if the scale is unchanged. Returns false, without effect, if the player's frames are not

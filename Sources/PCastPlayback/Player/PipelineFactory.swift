@@ -13,6 +13,8 @@ public struct PipelineFactory: Sendable {
     private let preloading: @Sendable (Source) -> (any PipelinePreload)?
     /// The composition of frames with an overlay's scale; nil if frames are displayed unchanged.
     let composition: FrameComposition?
+    /// The outlet that displays the composed frames; nil for none.
+    private let capture: PlaybackCapture?
     /// The surface that displays the frames; nil for none.
     private let surface: (any RenderSurface)?
 
@@ -28,10 +30,11 @@ public struct PipelineFactory: Sendable {
     /// Creates a factory with a composition of frames, which a surface displays.
     init(
         composition: FrameComposition?, shownOn surface: (any RenderSurface)? = nil,
+        capturedBy capture: PlaybackCapture? = nil,
         _ body: @escaping @Sendable (Source, @escaping Handler) throws(PlaybackError) -> any PlaybackPipeline,
         preloading: @escaping @Sendable (Source) -> (any PipelinePreload)?
     ) {
-        (self.composition, self.surface) = (composition, surface)
+        (self.composition, self.surface, self.capture) = (composition, surface, capture)
         (self.body, self.preloading) = (body, preloading)
     }
 
@@ -42,6 +45,9 @@ public struct PipelineFactory: Sendable {
     ) throws(PlaybackError) -> any PlaybackPipeline {
         try body(source, handler)
     }
+
+    /// The last frame as it was displayed; nil before the first, and if frames are not composed.
+    var displayedFrame: VideoFrame? { capture.map(\.displayedFrame) ?? composition?.displayedFrame }
 
     /// The mode that fits frames to the surface; nil without one.
     var aspectMode: AspectRatioMode? { surface?.arrangement.aspectRatioMode }
@@ -71,7 +77,7 @@ extension PipelineFactory {
             playsAudio: playsAudio, composition: composition, capture: capture, configuration: configuration,
             subscribe: subscribe)
         return PipelineFactory(
-            composition: composition, shownOn: surface,
+            composition: composition, shownOn: surface, capturedBy: capture,
             { source, handler throws(PlaybackError) in
                 if source.deliveryMethod == .pcast { return try outputs.playStream(source, handler) }
                 return try outputs.play(try outputs.content(of: source), of: source, handler)

@@ -63,6 +63,36 @@ struct FrameCompositionTests {
         }
     }
 
+    @Test(
+        "the displayed frame of a player is the scaled one, also for a surface that asks for it",
+        .timeLimit(.minutes(5)))
+    func displayed() async {
+        let drawn = ChangeSignal()
+        let asking = Mutex<Player?>(nil)
+        let widths = Mutex<[Int?]>([])
+        @Sendable func width(of frame: VideoFrame?) -> Int? {
+            frame.map { frame in (0..<frame.dimensions.width).count { frame.planeY[$0] > 100 } }
+        }
+        let composition = FrameComposition { _ in
+            let seen = width(of: asking.withLock { $0 }?.displayedFrame)
+            widths.withLock { $0.append(seen) }
+            drawn.raise()
+        }
+        let player = Self.player(composition)
+        asking.withLock { $0 = player }
+        #expect(player.displayedFrame == nil)
+        composition.show(Self.white)
+        #expect(width(of: player.displayedFrame) == 64)
+        player.setVideoScale(Self.wide(0.5))
+        while true {
+            let count = drawn.count
+            if widths.withLock({ $0.last }) == 32 { break }
+            await drawn.wait(since: count)
+        }
+        #expect(width(of: player.displayedFrame) == 32)
+        asking.withLock { $0 = nil }
+    }
+
     private static func wide(_ share: Double) -> VideoScale {
         VideoScale(scaleX: share, scaleY: 1, pivotX: 0, pivotY: 0, duration: 0)
     }

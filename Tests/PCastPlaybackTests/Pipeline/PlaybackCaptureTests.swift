@@ -61,6 +61,19 @@ struct PlaybackOutletTests {
         #expect(screen.last == 120, "it is shown again when the other output has ended")
     }
 
+    @Test("the displayed frame is what the screen shows: cleared, and with its graphic")
+    func displayed() throws {
+        let (capture, screen) = (PlaybackCapture(), Screen())
+        #expect(capture.displayedFrame == nil)
+        capture.show(Self.frame(90), on: screen)
+        #expect(capture.displayedFrame?.planeY[0] == 90)
+        capture.setAway(true)
+        capture.show(Self.frame(100), on: screen)
+        #expect(screen.last == 16 && capture.displayedFrame?.planeY[0] == 16)
+        capture.setAway(false)
+        #expect(screen.last == 100 && capture.displayedFrame?.planeY[0] == 100)
+    }
+
     @Test("a graphic over a still frame is not shown on a cleared screen")
     func graphic() throws {
         let (capture, screen) = (PlaybackCapture(), Screen())

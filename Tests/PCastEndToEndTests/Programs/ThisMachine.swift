@@ -131,6 +131,15 @@ enum ThisMachine {
         return nil
     }()
 
+    /// The folder of the programs that validate container files; nil if they are not installed.
+    static let validators: String? = {
+        let folder = "\(cache)/validators/bin"
+        let programs = ["kubernetes-validate", "check-jsonschema"]
+        if programs.allSatisfy({ FileManager.default.isExecutableFile(atPath: "\(folder)/\($0)") }) { return folder }
+        _ = dropFrame("schemas of container files", "scripts/peers has not installed the validators")
+        return nil
+    }()
+
     /// Whether the public EdgeAuth library is installed.
     static let hasEdgeAuth =
         FileManager.default.isExecutableFile(atPath: "\(cache)/peers/bin/edgeauth")

@@ -9,7 +9,8 @@ package enum SourceDevices {
         let found =
             mediaType == .video
             ? cameras() + screens()
-            : Microphones.enumerate() + SystemAudioOutputs.enumerate() + ApplicationAudio.enumerate()
+            : Microphones.enumerate() + PulseMicrophones.enumerate() + SystemAudioOutputs.enumerate()
+                + ApplicationAudio.enumerate()
         do throws(DeviceRulesError) {
             return try DeviceRules.standard.applied(to: found) + ComputedDevices.list(mediaType)
         } catch {
@@ -157,7 +158,11 @@ package enum SourceDevices {
     static func open(_ selection: AudioSelection) throws(DeviceError) -> any AudioSource {
         let (device, configuration) = (selection.device.info, selection.configuration)
         switch device.deviceType {
-        case .physical: return try MicrophoneSource(id: device.id, configuration: configuration)
+        case .physical:
+            if let name = PulseMicrophones.name(inID: device.id) {
+                return try SystemAudioSource(microphone: name, channels: configuration.channels.channels)
+            }
+            return try MicrophoneSource(id: device.id, configuration: configuration)
         case .systemOutput:
             let channels = configuration.channels.channels
             if let name = ApplicationAudio.name(inID: device.id) {
@@ -191,11 +196,12 @@ extension SourceDevices {
             }
         }
         let nodes = try DeviceNodeMonitor(changed: report)
-        var cameras: PipeWireCameraMonitor?
-        if mediaType == .video { cameras = try PipeWireCameraMonitor(changed: report) }
-        continuation.onTermination = { [cameras] _ in
+        let cameras = mediaType == .video ? try PipeWireCameraMonitor(changed: report) : nil
+        let audio = mediaType == .audio ? try PulseDeviceMonitor(changed: report) : nil
+        continuation.onTermination = { _ in
             nodes.stop()
             cameras?.stop()
+            audio?.stop()
         }
         return stream
     }

@@ -7,7 +7,7 @@ import Synchronization
 ///
 /// When the default output changes (e.g., to headphones), the source follows it. The capture time of a frame is the
 /// time at which its first sample is played, which may be slightly in the future. An output or a server that disappears
-/// is `.vanished`.
+/// is `.vanished`. A microphone that only the server has is captured in the same way.
 package final class SystemAudioSource: AudioSource {
     private enum Phase {
         case open
@@ -46,6 +46,25 @@ package final class SystemAudioSource: AudioSource {
         }
         capture = SystemAudioCapture(
             server: connection, source: sink.monitor, followsDefault: followsDefault, channels: channels)
+    }
+
+    /// Connects to the audio server, to capture a microphone of it. It captures nothing before `start`.
+    ///
+    /// - Parameters:
+    ///   - microphone: The server's name of the microphone.
+    ///   - channels: The number of channels, 1 or 2, to which the server mixes.
+    ///   - server: The address as in `PULSE_SERVER`; nil for the one that libpulse finds.
+    /// - Throws: `DeviceError`: `.notFound` without the server or the microphone, `.forbidden`, or `.faulty` if the server
+    ///   does not answer.
+    package init(microphone: String, channels: Int = 2, server: String? = nil) throws(DeviceError) {
+        precondition(channels == 1 || channels == 2)
+        self.channels = channels
+        let connection = try PulseServer(address: server)
+        guard PulseMicrophone.all(of: connection).contains(where: { $0.name == microphone }) else {
+            throw .notFound(
+                "microphone:\(SystemAudioOutputs.prefix)\(microphone)", lookedIn: "the audio server's sources")
+        }
+        capture = SystemAudioCapture(server: connection, source: microphone, followsDefault: false, channels: channels)
     }
 
     deinit { stop() }
@@ -129,7 +148,7 @@ final class SystemAudioCapture: @unchecked Sendable {
     private var samples: [Float] = []
     private let stopped = Atomic(false)
 
-    /// Prepares to capture a sink's monitor. With `followsDefault`, it is that of the default sink, and changes with
+    /// Prepares to capture a sink's monitor, or a microphone. With `followsDefault`, it is that of the default sink, and changes with
     /// it.
     init(server: PulseServer, source: String, followsDefault: Bool, channels: Int) {
         self.server = server
@@ -158,7 +177,7 @@ final class SystemAudioCapture: @unchecked Sendable {
                 return isStopped ? nil : .vanished("the connection to the audio server was lost (\(server.reason))")
             }
             if let sink = watch?.changed(), sink.monitor != recording.source { recording.move(to: sink.monitor) }
-            if recording.isOver { return .vanished("the audio output of \(source) no longer exists") }
+            if recording.isOver { return .vanished("the audio of \(source) no longer exists") }
             take(from: recording)
             while !isStopped, let frame = timeline.next() { deliver(finished(frame)) }
         }

@@ -1,5 +1,5 @@
 import CPulse
-package import PCastCore
+import PCastCore
 import PCastIO
 
 /// The microphones of an audio server that ALSA does not have, such as those of Bluetooth headsets and virtual ones.

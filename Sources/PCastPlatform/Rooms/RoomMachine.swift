@@ -141,6 +141,58 @@ struct RoomMachine {
         return member
     }
 
+    /// Connects a member that its node announces again, because the link or the home was lost. The member of this room is
+    /// kept unless the announced one is newer. A new one keeps its number if it belongs to the audience, because its client
+    /// receives no event.
+    ///
+    /// - Returns: The member as the room has it.
+    /// - Throws: ``RoomRefusal``.
+    mutating func rejoin(
+        _ announced: RoomMember, connection: Int, at time: WallTime
+    ) throws(RoomRefusal) -> RoomMember {
+        let session = announced.session
+        let former = entries[session]?.member
+        if let former, former.lastUpdate >= announced.lastUpdate {
+            absent.returned(session)
+            entries[session]?.connection = connection
+            return former
+        }
+        guard former != nil || entries.count < limits.members else { throw .capacity }
+        if announced.isListed, former?.isListed != true, listedSessions.count >= limits.listed { throw .capacity }
+        absent.returned(session)
+        lastUpdate = max(lastUpdate, announced.lastUpdate)
+        var member = announced
+        if announced.isListed || former?.isListed == true { member.lastUpdate = nextUpdate(time) }
+        replace(former, by: member)
+        entries[session]?.connection = connection
+        return member
+    }
+
+    /// Updates a member of which another node has received a newer change than this room, which continues after the loss of
+    /// its home. A connected member has announced itself, and keeps its state with a new number.
+    mutating func merge(_ announced: RoomMember, at time: WallTime) {
+        guard let entry = entries[announced.session], entry.member.lastUpdate < announced.lastUpdate else { return }
+        lastUpdate = max(lastUpdate, announced.lastUpdate)
+        var member = announced
+        if entry.connection != nil {
+            // The client of a member of the audience receives no event with a new number.
+            guard entry.member.isListed else { return }
+            member = entry.member
+            member.lastUpdate = nextUpdate(time)
+        }
+        if member.isListed, !entry.member.isListed, listedSessions.count >= limits.listed { return }
+        replace(entry.member, by: member)
+    }
+
+    /// Adds a member of a lost home. It has no connection, and there is no event.
+    mutating func restore(_ member: RoomMember, at now: Instant) {
+        guard entries[member.session] == nil else { return }
+        replace(nil, by: member)
+        events = []
+        lastUpdate = max(lastUpdate, member.lastUpdate)
+        absent.left(member.session, at: now)
+    }
+
     /// Changes a member if the client knows its last change.
     ///
     /// - Returns: The number of the change.

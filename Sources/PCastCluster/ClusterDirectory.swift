@@ -105,6 +105,21 @@ package struct ClusterStream: Hashable, Sendable, Codable {
     }
 }
 
+extension ClusterStream {
+    /// The beginning of names of rooms. Clients cannot request streams by such names (``isRoomHome(_:)``).
+    private static let roomPrefix = "\u{1}room\u{1}"
+
+    /// Returns the name under which the home of a room is announced, as the origin of a declared stream is. Its stream is the
+    /// identifier of the room.
+    package static func roomHomeName(application: String, alias: String) -> String {
+        "\(roomPrefix)\(application)\u{1}\(alias)"
+    }
+
+    /// Whether a name is that of the home of a room. Of two nodes that claim a room at the same time, the first one becomes its
+    /// home, whatever the epoch of the other one is, because the room has members then.
+    package static func isRoomHome(_ name: String) -> Bool { name.utf8.starts(with: roomPrefix.utf8) }
+}
+
 /// The load of a node.
 package struct NodeLoad: Hashable, Sendable, Codable {
     /// The used share of the processors, from 0 to 1.

@@ -223,7 +223,7 @@ package struct ClusterMember: Sendable {
     package var remoteStreams: [ClusterStream] {
         values.values.compactMap { value in
             guard case .stream(let stream) = value.record, stream.node != node.name,
-                peers[stream.node]?.isLost == false
+                peers[stream.node]?.isLost == false, !ClusterStream.isRoomHome(stream.name)
             else { return nil }
             return stream
         }
@@ -559,6 +559,7 @@ package struct ClusterMember: Sendable {
             }
             let isForeign = current.node != node.name
             let isHeld = isForeign && peers[current.node]?.isLost == false
+            if isHeld, !publication.isAnnounced, ClusterStream.isRoomHome(name) { publication.epoch = nil }
             if publication.epoch == nil, publication.claim == .standby, isHeld { return }
         }
         if publication.epoch == nil {

@@ -110,6 +110,35 @@ private struct TestCluster {
 
 @Suite("The decisions of a node about the directory")
 struct ClusterMemberTests {
+    @Test("of two nodes that claim a room at the same time, the first one is its home, and the other one follows it")
+    func homeOfRoom() {
+        var cluster = TestCluster(["a", "b"])
+        let name = ClusterStream.roomHomeName(application: "app", alias: "demo")
+        #expect(ClusterStream.isRoomHome(name))
+        #expect(!ClusterStream.isRoomHome("demo"))
+        for index in cluster.members.indices {
+            cluster.members[index].member.publish(
+                ClusterStream(name: name, stream: "room", application: "app"), .standby)
+        }
+        cluster.settle()
+        cluster.advance(.seconds(3))
+        #expect(cluster.members[0].member.claimedEpoch(of: name) != nil)
+        #expect(cluster.members[1].member.claimedEpoch(of: name) == nil)
+        #expect(cluster.origin(of: name, at: 1) == "room")
+        let fenced = cluster.members.flatMap(\.events).contains { event in
+            if case .fenced = event { true } else { false }
+        }
+        #expect(!fenced)
+        // A room is no stream.
+        #expect(cluster.members[1].member.remoteStreams.isEmpty)
+
+        cluster.members[0].member.leave()
+        cluster.settle()
+        cluster.advance(.seconds(3))
+        #expect(cluster.members[1].member.claimedEpoch(of: name) != nil)
+        #expect(cluster.origin(of: name, at: 1) == nil)
+    }
+
     @Test("a published stream is found at other nodes with the address of its node, until it ends")
     func publication() throws {
         var cluster = TestCluster(["a", "b"])

@@ -140,6 +140,8 @@ final class ClusterService: Sendable {
         case .nodeLost(let name): logger.warning("a node does not renew its lease", metadata: ["node": "\(name)"])
         case .announced(let name, let epoch):
             logger.debug("a stream is announced", metadata: ["stream": "\(name)", "epoch": "\(epoch)"])
+        case .fenced(let name, let stream, let node) where ClusterStream.isRoomHome(name):
+            logger.notice("another node is the home of the room", metadata: ["room": "\(stream)", "node": "\(node)"])
         case .fenced(let name, let stream, let node):
             logger.warning("another node publishes the stream now", metadata: ["stream": "\(name)", "node": "\(node)"])
             // A publication of a declared name waits until the other one ends. All others end.
@@ -215,7 +217,8 @@ final class ClusterService: Sendable {
     func redirection(after error: APIError, requesting stream: StreamID?) -> String? {
         switch error.kind {
         case .capacity: otherNode()
-        case .noStreamPlaying, .gone, .notReady: stream.flatMap { cluster.origin(of: $0)?.address }
+        case .noStreamPlaying, .gone, .notReady:
+            stream.flatMap { ClusterStream.isRoomHome($0.description) ? nil : cluster.origin(of: $0)?.address }
         default: nil
         }
     }
@@ -234,6 +237,7 @@ struct ClusterOrigins: StreamOrigins {
     /// included if it has a publication. It answers from memory, also while the directory is disconnected.
     func origins(of stream: StreamID, application: ApplicationID) async -> [StreamOrigin] {
         let own = cluster.node.name
+        guard !ClusterStream.isRoomHome(stream.description) else { return [] }
         let known = cluster.origins(of: stream).filter { $0.node == own || !$0.address.isEmpty }
         guard !known.isEmpty else { return await fixed.origins(of: stream, application: application) }
         return known.map { origin in

@@ -9,6 +9,34 @@ struct RoomClient: Sendable {
     let connection: RoomConnection
     let access: RoomAccess
     let address: IPAddress?
+    /// The request of another node on behalf of the client; nil for a client of this node.
+    var call: RoomNodeCall?
+
+    /// Lets later events follow a response, because it has the present state.
+    func holdEvents(after response: SignalingResponse) {
+        guard let call else { return connection.hold() }
+        call.respond(response)
+    }
+}
+
+/// A request that another node sends on behalf of its client.
+final class RoomNodeCall: Sendable {
+    /// The live streams among those that the request announces, with their tags; nil for a stream of another session.
+    let streams: [StreamID: [String]?]
+    private let answer: Mutex<(@Sendable (SignalingResponse, RoomLinkMessage?) -> Void)?>
+
+    /// Creates a request. `answer` sends the response, with the member that the request has changed.
+    init(
+        streams: [StreamID: [String]?], _ answer: @escaping @Sendable (SignalingResponse, RoomLinkMessage?) -> Void
+    ) {
+        self.streams = streams
+        self.answer = Mutex(answer)
+    }
+
+    /// Sends the response after the events so far. Only the first call has an effect.
+    func respond(_ response: SignalingResponse, member: RoomLinkMessage? = nil) {
+        answer.withLock { $0.take() }?(response, member)
+    }
 }
 
 /// The permissions of a client in rooms, according to the token of its session.
@@ -50,6 +78,32 @@ struct RoomAccess: Hashable, Sendable {
     }
 }
 
+extension RoomAccess: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case application, requiredTag, isForStream, mayPublish, mayModerate
+    }
+
+    /// Reads the permissions of a client of another node.
+    init(from decoder: any Decoder) throws {
+        let values = try decoder.container(keyedBy: CodingKeys.self)
+        application = ApplicationID(try values.decode(String.self, forKey: .application))
+        requiredTag = try values.decodeIfPresent(String.self, forKey: .requiredTag)
+        isForStream = try values.decode(Bool.self, forKey: .isForStream)
+        mayPublish = try values.decode(Bool.self, forKey: .mayPublish)
+        mayModerate = try values.decode(Bool.self, forKey: .mayModerate)
+    }
+
+    /// Writes the permissions for another node.
+    func encode(to encoder: any Encoder) throws {
+        var values = encoder.container(keyedBy: CodingKeys.self)
+        try values.encode(application.description, forKey: .application)
+        try values.encodeIfPresent(requiredTag, forKey: .requiredTag)
+        try values.encode(isForStream, forKey: .isForStream)
+        try values.encode(mayPublish, forKey: .mayPublish)
+        try values.encode(mayModerate, forKey: .mayModerate)
+    }
+}
+
 /// The events of rooms for one client, in their order. A room appends to it at once, and the client's session sends the
 /// events when it runs, before the response to the request that caused them.
 final class RoomConnection: Sendable {
@@ -68,6 +122,8 @@ final class RoomConnection: Sendable {
     let number: Int
     private let state = Mutex(State())
     private let wake: @Sendable () -> Void
+    /// Sends the events to another node, whose members have this connection; nil for a client.
+    private let forward: (@Sendable (SignalingEvent) -> Void)?
 
     /// The maximum number of events that wait.
     private static let capacity = 1_024
@@ -80,9 +136,24 @@ final class RoomConnection: Sendable {
             return last
         }
         self.wake = wake
+        forward = nil
     }
 
+    /// Creates the connection of another node, which receives each event once for all its members.
+    init(forward: @escaping @Sendable (SignalingEvent) -> Void) {
+        number = Self.lastNumber.withLock { last in
+            last += 1
+            return last
+        }
+        wake = {}
+        self.forward = forward
+    }
+
+    /// Whether it is the connection of another node.
+    var isOfNode: Bool { forward != nil }
+
     func append(_ event: SignalingEvent) {
+        if let forward { return forward(event) }
         let isNew = state.withLock { state in
             if state.events.count >= Self.capacity { state.isFull = true } else { state.events.append(event) }
             defer { state.isAwake = true }

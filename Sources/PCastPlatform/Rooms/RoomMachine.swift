@@ -91,6 +91,13 @@ struct RoomMachine {
     /// - Parameter former: The session of the presenter that was preferred before; nil for none.
     /// - Returns: The members.
     func presenters(after former: SessionID?) -> [RoomMember] {
+        Self.presenters(among: listed, of: description, after: former)
+    }
+
+    /// Returns the same of a list of members.
+    static func presenters(
+        among listed: [RoomMember], of description: RoomDescription, after former: SessionID?
+    ) -> [RoomMember] {
         let candidates = listed.filter(\.isPublishing)
         guard description.options.contains(RoomDescription.highAvailability) else {
             return candidates.enumerated().sorted {

@@ -143,3 +143,13 @@ enum RoomRefusal: Error, Hashable, Sendable {
         }
     }
 }
+
+extension PresentedChannel {
+    /// The channel whose viewers receive the streams of presenters, the preferred one first.
+    init(_ room: RoomDescription, _ presenters: [RoomMember]) {
+        self.init(
+            application: room.application, names: [room.id, room.alias], tags: room.tags,
+            streams: presenters.compactMap { $0.streams.first?.streamID },
+            keepsPresenter: room.options.contains(RoomDescription.highAvailability))
+    }
+}

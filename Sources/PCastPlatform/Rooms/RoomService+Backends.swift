@@ -29,8 +29,12 @@ extension RoomService {
         guard let found = find("", alias: wanted.alias, of: wanted.application),
             let existing = rooms[found]?.machine.description
         else {
-            try add(wanted, isPermanent: true)
-            return (wanted, true)
+            let id = homes?.roomID(wanted.application, wanted.alias) ?? wanted.id
+            let room = RoomDescription(
+                id: id, application: wanted.application, alias: wanted.alias, name: wanted.name, text: wanted.text,
+                kind: wanted.kind, options: wanted.options)
+            try add(room, isPermanent: true)
+            return (room, true)
         }
         guard (existing.kind == .channel) == (wanted.kind == .channel) else { throw .conflict(lastUpdate: 0) }
         rooms[found]?.isPermanent = true
@@ -85,12 +89,26 @@ extension RoomService {
 
     /// Returns a publisher with those requested tags that its token permits, because it requires a tag of the same room.
     func permit(_ tags: [String], to principal: Principal) -> Principal {
-        guard let token = principal.token, token.kind == .publishing, let required = token.requiredTag,
+        guard let name = principal.roomName(of: tags), let room = state(name, of: principal.application)?.room else {
+            return principal
+        }
+        return principal.permitting(tags, of: room)
+    }
+}
+
+extension Principal {
+    /// Returns the identifier or alias of the room whose tags a publisher may request; nil for none.
+    func roomName(of tags: [String]) -> String? {
+        guard let token, token.kind == .publishing, let required = token.requiredTag,
             RoomDescription.isRoomTag(required), tags.contains(where: { RoomDescription.isRoomTag($0) })
-        else { return principal }
-        let name = String(required.drop { $0 != ":" }.dropFirst())
-        guard let room = state(name, of: principal.application)?.room, room.hasTag(required) else { return principal }
-        var permitted = principal
+        else { return nil }
+        return String(required.drop { $0 != ":" }.dropFirst())
+    }
+
+    /// Returns the publisher with those requested tags that are of a room, if its token requires one of the same room.
+    func permitting(_ tags: [String], of room: RoomDescription) -> Principal {
+        guard let token, let required = token.requiredTag, room.hasTag(required) else { return self }
+        var permitted = self
         permitted.roomTags = tags.filter { room.hasTag($0) && !token.applyTags.contains($0) }
         return permitted
     }

@@ -57,7 +57,7 @@ extension RoomService {
             let page = rooms[id]?.conversation.page(after: after, before: before, limit: limit, earlier: earlier)
             response.status = "ok"
             response.chatMessages = page?.map { ChatChatMessage($0) } ?? []
-            client.connection.hold()
+            client.holdEvents(after: .fetchRoomConversation(response))
         } catch {
             response.status = error.wire
         }
@@ -72,7 +72,11 @@ extension RoomService {
                 text, by: author, isBackend: isBackend, at: MonotonicClock.wallTime())
         else { return }
         let event = SignalingEvent.roomConversation(ChatRoomConversationEvent(message, in: description))
-        for session in rooms[id]?.subscribers ?? [] { rooms[id]?.connections[session]?.append(event) }
+        for session in rooms[id]?.subscribers ?? [] {
+            guard let connection = rooms[id]?.connections[session], !connection.isOfNode else { continue }
+            connection.append(event)
+        }
+        for node in rooms[id]?.nodes.values ?? [:].values { node.append(event) }
         if storesConversations, rooms[id]?.isStored == true {
             writeQueue.noteMinor(.roomMessage(RoomMessageRecord(message, in: id)))
         }

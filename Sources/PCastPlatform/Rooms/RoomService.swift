@@ -8,7 +8,7 @@ import PCastSignaling
 ///
 /// A request changes a room and appends the events to the connections without a suspension in between. Therefore all
 /// members receive the events of a room in the same order.
-actor RoomService {
+actor RoomService: RoomRequests {
     /// A room with the connections of its members.
     struct Room {
         var machine: RoomMachine
@@ -17,6 +17,8 @@ actor RoomService {
         var connections: [SessionID: RoomConnection] = [:]
         /// The members that receive the messages of the conversation.
         var subscribers: Set<SessionID> = []
+        /// The connections of other nodes with members in the room, by their numbers.
+        var nodes: [Int: RoomConnection] = [:]
         /// Whether the room stays when it is empty, because a backend has created it.
         var isPermanent: Bool
         /// Whether the room is in the database, and its conversation with it.
@@ -29,10 +31,12 @@ actor RoomService {
 
     let configuration: RoomConfiguration
     /// Whether an unknown room is created when a client joins it.
-    private let createsOnJoin: Bool
+    let createsOnJoin: Bool
+    /// The homes of rooms; nil if the platform belongs to no cluster.
+    let homes: RoomHomes?
     private let registry: SessionRegistry
-    private let directory: StreamDirectory
-    private let limiter: RequestLimiter
+    let directory: StreamDirectory
+    let limiter: RequestLimiter
     let records: Records
     let writeQueue: DatabaseWriteQueue
     /// Whether the conversations of stored rooms are in the database.
@@ -45,7 +49,7 @@ actor RoomService {
     /// The identifiers of rooms by application and alias.
     private(set) var aliases: [ApplicationID: [String: String]] = [:]
     /// The rooms of each session.
-    private var roomsOfSessions: [SessionID: Set<String>] = [:]
+    private(set) var roomsOfSessions: [SessionID: Set<String>] = [:]
     /// The rooms whose members may change with time, or that may end.
     private var timed: Set<String> = []
     private var changes = TokenBuckets<SessionID>()
@@ -67,8 +71,10 @@ actor RoomService {
     /// Creates a service. `isPersistent` is whether the database is on the disk.
     init(
         _ configuration: RoomConfiguration, isLoopback: Bool, registry: SessionRegistry, directory: StreamDirectory,
-        limiter: RequestLimiter, records: Records, writeQueue: DatabaseWriteQueue, isPersistent: Bool, logger: Logger
+        limiter: RequestLimiter, records: Records, writeQueue: DatabaseWriteQueue, isPersistent: Bool,
+        homes: RoomHomes? = nil, logger: Logger
     ) {
+        self.homes = homes
         self.configuration = configuration
         createsOnJoin = configuration.createsOnJoin ?? isLoopback
         self.registry = registry
@@ -101,6 +107,7 @@ actor RoomService {
             isPermanent: isPermanent, isStored: stored != nil, emptySince: MonotonicClock.now())
         aliases[description.application, default: [:]][description.alias] = description.id
         timed.insert(description.id)
+        homes?.claim(RoomKey(description), room: description.id)
         logger.info("room created", metadata: ["room": "\(description.id)"])
     }
 
@@ -123,7 +130,15 @@ actor RoomService {
         guard let description = rooms[id]?.machine.description else { return }
         rooms[id]?.machine.end(at: MonotonicClock.wallTime())
         broadcast(id)
+        homes?.release(RoomKey(description), room: id)
         directory.available.removeChannel(id, of: description.application)
+        discard(id)
+        logger.info("room ended", metadata: ["room": "\(id)"])
+    }
+
+    /// Removes a room without an event.
+    func discard(_ id: String) {
+        guard let description = rooms[id]?.machine.description else { return }
         let left = roomsOfSessions.filter { $0.value.contains(id) }.map(\.key)
         for session in left { forget(session, in: id) }
         rooms[id] = nil
@@ -131,7 +146,6 @@ actor RoomService {
         if aliases[description.application]?[description.alias] == id {
             aliases[description.application]?[description.alias] = nil
         }
-        logger.info("room ended", metadata: ["room": "\(id)"])
     }
 
     // MARK: Time and connections
@@ -163,15 +177,18 @@ actor RoomService {
 
     /// Records that a connection of a session is lost. Its members stay for a while.
     func connectionLost(_ session: SessionID, _ connection: RoomConnection) {
-        for id in roomsOfSessions[session] ?? [] {
-            guard
-                rooms[id]?.machine.connectionLost(
-                    session, connection: connection.number, at: MonotonicClock.now()) == true
-            else { continue }
-            rooms[id]?.connections[session] = nil
-            rooms[id]?.subscribers.remove(session)
-            timed.insert(id)
-        }
+        for id in roomsOfSessions[session] ?? [] { connectionLost(session, connection, in: id) }
+    }
+
+    /// Records the same in one room.
+    func connectionLost(_ session: SessionID, _ connection: RoomConnection, in id: String) {
+        guard
+            rooms[id]?.machine.connectionLost(
+                session, connection: connection.number, at: MonotonicClock.now()) == true
+        else { return }
+        rooms[id]?.connections[session] = nil
+        rooms[id]?.subscribers.remove(session)
+        timed.insert(id)
     }
 
     /// Lets a session leave all rooms, unless it has another connection.
@@ -188,6 +205,26 @@ actor RoomService {
             timed.insert(id)
         }
     }
+
+    /// Sets the connection of a member.
+    func connect(_ session: SessionID, _ connection: RoomConnection, in id: String) {
+        if rooms[id]?.connections.updateValue(connection, forKey: session) !== connection {
+            rooms[id]?.subscribers.remove(session)
+        }
+        rooms[id]?.emptySince = nil
+        roomsOfSessions[session, default: []].insert(id)
+    }
+
+    /// Sets a room that continues at this node.
+    func insert(_ room: Room) {
+        let description = room.machine.description
+        rooms[description.id] = room
+        aliases[description.application, default: [:]][description.alias] = description.id
+        timed.insert(description.id)
+    }
+
+    /// Lets ``advance(to:)`` check a room.
+    func checkLater(_ id: String) { timed.insert(id) }
 
     /// Removes a member. Returns false if it is not in the room.
     @discardableResult
@@ -220,7 +257,10 @@ actor RoomService {
             hasChanged = true
             let message = SignalingEvent.room(
                 ChatRoomEvent(event, in: description, at: MonotonicClock.wallTime()))
-            for connection in rooms[id]?.connections.values ?? [:].values { connection.append(message) }
+            for connection in rooms[id]?.connections.values ?? [:].values where !connection.isOfNode {
+                connection.append(message)
+            }
+            for node in rooms[id]?.nodes.values ?? [:].values { node.append(message) }
         }
         guard hasChanged, let room = rooms[id] else { return }
         guard description.kind == .channel else {
@@ -228,16 +268,7 @@ actor RoomService {
         }
         let presenters = room.machine.presenters(after: room.presenter)
         rooms[id]?.presenter = presenters.first?.session
-        setPresenters(presenters, of: description)
-    }
-
-    /// Lets viewers request the streams of presenters by the identifier and the alias of their channel.
-    private func setPresenters(_ presenters: [RoomMember], of room: RoomDescription) {
-        directory.available.setChannel(
-            PresentedChannel(
-                application: room.application, names: [room.id, room.alias], tags: room.tags,
-                streams: presenters.compactMap { $0.streams.first?.streamID },
-                keepsPresenter: room.options.contains(RoomDescription.highAvailability)))
+        directory.available.setChannel(PresentedChannel(description, presenters))
     }
 
     // MARK: Checks
@@ -263,7 +294,7 @@ actor RoomService {
     }
 
     /// Returns the room that a client may enter; nil if it does not exist and may be created.
-    private func lookUp(
+    func lookUp(
         _ id: String, alias: String, for client: RoomClient
     ) throws(RoomRefusal) -> RoomDescription? {
         guard let found = find(id, alias: alias, of: client.access.application),
@@ -280,10 +311,12 @@ actor RoomService {
     ///   - session: The session of the member.
     ///   - room: The room.
     ///   - former: The streams that the member has announced so far, which may have ended.
+    ///   - call: The request of another node, which knows the streams; nil for one of a client.
     /// - Returns: The streams, without those that have ended.
     /// - Throws: ``RoomRefusal`` if a stream is that of another session or room.
-    private func check(
-        _ streams: [RoomStream], of session: SessionID, in room: RoomDescription, former: [RoomStream]
+    func check(
+        _ streams: [RoomStream], of session: SessionID, in room: RoomDescription, former: [RoomStream],
+        _ call: RoomNodeCall?
     ) async throws(RoomRefusal) -> [RoomStream] {
         var accepted: [RoomStream] = []
         for stream in streams {
@@ -292,18 +325,26 @@ actor RoomService {
                 accepted.append(stream)
                 continue
             }
-            guard let live = await directory.live(id, of: room.application)?.stream else { continue }
-            let tags = live.authorizingTags.filter { RoomDescription.isRoomTag($0) }
-            guard await registry.owns(id, session), tags.isEmpty || tags.contains(where: { room.hasTag($0) }) else {
-                throw .unauthorized
+            let isOwned: Bool
+            let known: [String]
+            if let call {
+                guard let stream = call.streams[id] else { continue }
+                (isOwned, known) = (stream != nil, stream ?? [])
+            } else {
+                guard let live = await directory.live(id, of: room.application)?.stream else { continue }
+                (isOwned, known) = (await registry.owns(id, session), live.authorizingTags)
             }
+            let tags = known.filter { RoomDescription.isRoomTag($0) }
+            guard isOwned, tags.isEmpty || tags.contains(where: { room.hasTag($0) }) else { throw .unauthorized }
             accepted.append(stream)
         }
         return accepted
     }
 
     /// Records the ends of a member's streams that happened while it announced them.
-    private func followStreams(of session: SessionID, in id: String) async {
+    func followStreams(of session: SessionID, in id: String) async {
+        // The node of the member follows its streams.
+        guard rooms[id]?.connections[session]?.isOfNode == false else { return }
         for stream in rooms[id]?.machine.member(session)?.streams.compactMap(\.streamID) ?? []
         where await !registry.owns(stream, session) {
             rooms[id]?.machine.streamEnded(stream, of: session, at: MonotonicClock.now())
@@ -314,199 +355,5 @@ actor RoomService {
     /// Checks that a request names the client's own session, or none.
     func checkSession(_ text: String, _ client: RoomClient) throws(RoomRefusal) {
         guard text.isEmpty || text == client.session.description else { throw .unauthorized }
-    }
-}
-
-// MARK: - Requests
-
-extension RoomService {
-    /// Answers a client that enters a room. The events after the answer wait for `release()` of the connection.
-    func join(_ message: ChatJoinRoom, _ client: RoomClient) async -> ChatJoinRoomResponse {
-        var response = ChatJoinRoomResponse()
-        do throws(RoomRefusal) {
-            try checkSession(message.sessionID, client)
-            try checkSession(message.member.sessionID, client)
-            var member = try RoomMember(message.member, session: client.session)
-            guard member.role != .moderator || client.access.mayModerate else { throw .unauthorized }
-            try takeChange(client.session)
-            do throws(APIError) {
-                try limiter.takeJoin(from: client.address, at: MonotonicClock.now())
-            } catch {
-                throw .rateLimited
-            }
-            let found = try lookUp(message.roomID, alias: message.alias, for: client)
-            let description = if let found { found } else { try createOnJoin(message, client) }
-            let former = rooms[description.id]?.machine.member(client.session)?.streams ?? []
-            member.streams = try await check(member.streams, of: client.session, in: description, former: former)
-            let joined = try enter(member, description.id, client)
-            response.status = "ok"
-            response.room = ChatRoom(description)
-            response.members = rooms[description.id]?.machine.listed.map { ChatMember($0) } ?? []
-            response.self_p = ChatMember(joined)
-            client.connection.hold()
-            broadcast(description.id)
-            await followStreams(of: client.session, in: description.id)
-        } catch {
-            logger.info("member rejected", metadata: ["status": "\(error.wire)", "session": "\(client.session)"])
-            response.status = error.wire
-        }
-        return response
-    }
-
-    private func enter(_ member: RoomMember, _ id: String, _ client: RoomClient) throws(RoomRefusal) -> RoomMember {
-        // The end of the connection may have been reported before.
-        guard rooms[id] != nil, !client.connection.isClosed else { throw .notFound }
-        let own = roomsOfSessions[client.session] ?? []
-        guard own.contains(id) || own.count < Self.roomsPerSession else { throw .capacity }
-        let joined =
-            try rooms[id]?.machine.join(
-                member, connection: client.connection.number, at: MonotonicClock.wallTime()) ?? member
-        if rooms[id]?.connections.updateValue(client.connection, forKey: client.session) !== client.connection {
-            rooms[id]?.subscribers.remove(client.session)
-        }
-        rooms[id]?.emptySince = nil
-        roomsOfSessions[client.session, default: []].insert(id)
-        return joined
-    }
-
-    /// Creates the channel that a client joins. After a restart of the platform, clients know its identifier.
-    private func createOnJoin(
-        _ message: ChatJoinRoom, _ client: RoomClient
-    ) throws(RoomRefusal) -> RoomDescription {
-        guard createsOnJoin, RoomText.isAlias(message.alias), client.access.mayCreate(message.alias) else {
-            throw .notFound
-        }
-        let description = Self.describe(
-            message.alias, of: client.access.application, formerID: message.roomID, name: message.alias, text: "",
-            kind: .channel)
-        try add(description, isPermanent: false)
-        return description
-    }
-
-    /// Changes a member: the client's own one or, for a moderator, another one.
-    func update(_ message: ChatUpdateMember, _ client: RoomClient) async -> ChatUpdateMemberResponse {
-        var response = ChatUpdateMemberResponse()
-        do throws(RoomRefusal) {
-            try checkSession(message.sessionID, client)
-            try takeChange(client.session)
-            var change = try RoomMachine.Change(message.member)
-            let id = try roomID(message.roomID, of: client.session)
-            let target = message.member.sessionID.isEmpty ? client.session : SessionID(message.member.sessionID)
-            guard let description = rooms[id]?.machine.description, let member = rooms[id]?.machine.member(target)
-            else { throw .notFound }
-            guard change.role != .moderator || member.role == .moderator || client.access.mayModerate else {
-                throw .unauthorized
-            }
-            if target != client.session {
-                guard client.access.mayModerate, rooms[id]?.machine.member(client.session)?.role == .moderator else {
-                    throw .unauthorized
-                }
-            }
-            if let streams = change.streams {
-                let accepted = try await check(streams, of: target, in: description, former: member.streams)
-                guard accepted.count == streams.count else { throw .unauthorized }
-                change.streams = accepted
-            }
-            guard rooms[id] != nil else { throw .notFound }
-            response.lastUpdate = try rooms[id]?.machine.update(target, change, at: MonotonicClock.wallTime()) ?? 0
-            response.status = "ok"
-            broadcast(id)
-            if change.streams != nil { await followStreams(of: target, in: id) }
-        } catch {
-            if case .conflict(let lastUpdate) = error { response.lastUpdate = lastUpdate }
-            response.status = error.wire
-        }
-        return response
-    }
-
-    /// Returns the room that a request names, or else the only one of its session.
-    private func roomID(_ id: String, of session: SessionID) throws(RoomRefusal) -> String {
-        let own = roomsOfSessions[session] ?? []
-        if id.isEmpty, own.count == 1, let only = own.first { return only }
-        guard own.contains(id) else { throw .notFound }
-        return id
-    }
-
-    func leave(_ message: ChatLeaveRoom, _ client: RoomClient) -> ChatLeaveRoomResponse {
-        var response = ChatLeaveRoomResponse()
-        do throws(RoomRefusal) {
-            try checkSession(message.sessionID, client)
-            response.status = leave(message.roomID, client.session) ? "ok" : RoomRefusal.notFound.wire
-        } catch {
-            response.status = error.wire
-        }
-        return response
-    }
-
-    func create(_ message: ChatCreateRoom, _ client: RoomClient) -> ChatCreateRoomResponse {
-        var response = ChatCreateRoomResponse()
-        do throws(RoomRefusal) {
-            try checkSession(message.sessionID, client)
-            try takeChange(client.session)
-            let alias = message.room.alias.isEmpty ? nil : message.room.alias
-            if let found = try lookUp("", alias: alias ?? "", for: client) {
-                response.status = "already-exists"
-                response.room = ChatRoom(found)
-                return response
-            }
-            let name = message.room.name.isEmpty ? alias ?? "room" : message.room.name
-            guard let kind = RoomDescription.Kind(rawValue: message.room.type.rawValue), message.room.hasType,
-                alias.map({ RoomText.isAlias($0) }) ?? true, RoomText.has(1...RoomText.maximumLength, name),
-                RoomText.has(0...RoomText.maximumDescription, message.room.description_p)
-            else { throw .badRequest }
-            guard client.access.mayCreate(alias) else { throw .unauthorized }
-            let description = Self.describe(
-                alias, of: client.access.application, name: name, text: message.room.description_p, kind: kind)
-            try add(description, isPermanent: false)
-            response.status = "ok"
-            response.room = ChatRoom(description)
-        } catch {
-            response.status = error.wire
-        }
-        return response
-    }
-
-    func info(_ message: ChatGetRoomInfo, _ client: RoomClient) -> ChatGetRoomInfoResponse {
-        var response = ChatGetRoomInfoResponse()
-        do throws(RoomRefusal) {
-            try checkSession(message.sessionID, client)
-            guard let found = try lookUp(message.roomID, alias: message.alias, for: client) else { throw .notFound }
-            response.status = "ok"
-            response.room = ChatRoom(found)
-            response.members = rooms[found.id]?.machine.listed.map { ChatMember($0) } ?? []
-            // Members of the audience are in no list, so clients that show their number request it.
-            response.options = ["audience=\(rooms[found.id]?.machine.audienceCount ?? 0)"]
-        } catch {
-            response.status = error.wire
-        }
-        return response
-    }
-
-    /// Changes name, description and type of a room for a moderator. Identifier and alias remain.
-    func update(_ message: ChatUpdateRoom, _ client: RoomClient) async -> ChatUpdateRoomResponse {
-        var response = ChatUpdateRoomResponse()
-        do throws(RoomRefusal) {
-            try checkSession(message.sessionID, client)
-            try takeChange(client.session)
-            guard var room = try lookUp(message.room.roomID, alias: message.room.alias, for: client) else {
-                throw .notFound
-            }
-            guard client.access.mayModerate else { throw .unauthorized }
-            if !message.room.name.isEmpty { room.name = message.room.name }
-            if message.room.hasDescription_p { room.text = message.room.description_p }
-            if message.room.hasType, let kind = RoomDescription.Kind(rawValue: message.room.type.rawValue) {
-                room.kind = kind
-            }
-            guard RoomText.has(1...RoomText.maximumLength, room.name),
-                RoomText.has(0...RoomText.maximumDescription, room.text)
-            else { throw .badRequest }
-            rooms[room.id]?.machine.update(room)
-            broadcast(room.id)
-            response.status = "ok"
-            if rooms[room.id]?.isPermanent == true { try? await records.setRoom(RoomRecord(room)) }
-        } catch {
-            response.status = error.wire
-        }
-        return response
     }
 }

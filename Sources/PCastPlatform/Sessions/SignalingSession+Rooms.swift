@@ -7,18 +7,7 @@ import PCastSignaling
 extension SignalingSession {
     func respondInRoom(to request: SignalingRequest) async -> SignalingResponse {
         guard let client = clientOfRooms else { return request.response(.unauthorized) }
-        switch request {
-        case .joinRoom(let message): return .joinRoom(await rooms.join(message, client))
-        case .updateMember(let message): return .updateMember(await rooms.update(message, client))
-        case .leaveRoom(let message): return .leaveRoom(await rooms.leave(message, client))
-        case .createRoom(let message): return .createRoom(await rooms.create(message, client))
-        case .getRoomInfo(let message): return .getRoomInfo(await rooms.info(message, client))
-        case .updateRoom(let message): return .updateRoom(await rooms.update(message, client))
-        case .sendMessageToRoom(let message): return .sendMessageToRoom(await rooms.send(message, client))
-        case .fetchRoomConversation(let message):
-            return .fetchRoomConversation(await rooms.fetch(message, client))
-        default: return request.response(.badRequest)
-        }
+        return await rooms.respond(to: request, client)
     }
 
     /// The client for requests of rooms; nil if there is no session, or if it may enter no room.

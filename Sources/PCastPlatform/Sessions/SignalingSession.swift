@@ -14,7 +14,7 @@ actor SignalingSession {
     let directory: StreamDirectory
     let registry: SessionRegistry
     let workers: JobSupervisor
-    let rooms: RoomService
+    let rooms: any RoomRequests
     let turnCredentials: TURNCredentialProvider?
     let limiter: RequestLimiter
     private let cluster: ClusterService?
@@ -67,8 +67,8 @@ actor SignalingSession {
 
     init(
         _ connection: WebSocketConnection, authenticator: TokenAuthenticator, directory: StreamDirectory,
-        registry: SessionRegistry, workers: JobSupervisor, rooms: RoomService, turnCredentials: TURNCredentialProvider?,
-        limiter: RequestLimiter, cluster: ClusterService?,
+        registry: SessionRegistry, workers: JobSupervisor, rooms: any RoomRequests,
+        turnCredentials: TURNCredentialProvider?, limiter: RequestLimiter, cluster: ClusterService?,
         clock: SessionClock, timeouts: ServerSignalingMachine.Timeouts, logger: Logger
     ) {
         self.connection = connection

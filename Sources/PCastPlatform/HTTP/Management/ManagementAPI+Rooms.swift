@@ -184,6 +184,10 @@ extension ManagementAPI {
     private func establish(
         _ wanted: RoomDescription
     ) async throws(ApplicationFailure) -> (room: RoomDescription, isNew: Bool) {
+        if let node = await rooms.otherHome(of: RoomKey(wanted)) {
+            throw ApplicationFailure(
+                .conflict, "conflict", "The room belongs to another node: send the request to \(node).")
+        }
         let established: (room: RoomDescription, isNew: Bool)
         do throws(RoomRefusal) {
             established = try await rooms.establish(wanted)

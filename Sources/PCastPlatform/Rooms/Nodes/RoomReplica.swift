@@ -31,6 +31,11 @@ struct RoomReplica {
         messages.append(message)
     }
 
+    /// Replaces the messages of the conversation.
+    mutating func setMessages(_ newest: [RoomMessage]) {
+        messages = Array(newest.suffix(RoomConversation.capacity))
+    }
+
     /// Applies an event of the home.
     mutating func apply(_ event: RoomMachine.Event) {
         switch event {

@@ -163,11 +163,13 @@ public struct Platform: Service, Sendable {
         let names = BackgroundService("named streams") { await components.names.run() }
         let channels = BackgroundService("streams of channels") { await components.channels.run() }
         let renditions = BackgroundService("renditions") { await components.directory.renditions?.run() }
+        let clusterRooms = BackgroundService("rooms of the cluster") { await components.clusterRooms?.run() }
         let cluster = BackgroundService("cluster") { await components.cluster?.run() }
         let media = MediaService(components: components)
         return [
             spans, BackgroundService("metrics") { await reporter.run() }, histories, timelines, absence, interfaces,
-            publicAddress, keys, certificate, names, channels, cluster, servers,
+            publicAddress, keys, certificate, names, channels, cluster, clusterRooms,
+            servers,
             RecordsService(components: components, media: media),
             media,
             packaging,

@@ -33,8 +33,12 @@ struct PlatformComponents: Sendable {
     let registry: SessionRegistry
     let turnCredentials: TURNCredentialProvider?
     let workers: JobSupervisor
-    /// The rooms and channels.
+    /// The rooms and channels of which this node is the home.
     let rooms: RoomService
+    /// The rooms and channels of all nodes; nil if the platform belongs to no cluster.
+    let clusterRooms: ClusterRooms?
+    /// The links of other nodes to their members' rooms here; nil if the platform belongs to no cluster.
+    let roomLinks: RoomLinkServer?
     /// The declared streams.
     let names: NamedStreamService
     /// The streams that viewers of channels' names receive.
@@ -126,20 +130,21 @@ struct PlatformComponents: Sendable {
         workers = JobSupervisor(
             configuration.jobs.map { JobPolicy(configuration: $0, listen: address) }, authenticator: authenticator,
             directory: directory, registry: registry, logger: logger)
-        rooms = RoomService(
-            configuration.rooms, isLoopback: configuration.isLoopback, registry: registry, directory: directory,
-            limiter: limiter, records: platformRecords.records, writeQueue: platformRecords.writeQueue,
-            isPersistent: configuration.storage.directory != nil, logger: logger)
-        names = NamedStreamService(
-            configuration.streams, mediaDirectory: configuration.jobs?.directory, router: router, workers: workers,
-            directory: directory, authenticator: authenticator, events: events, records: platformRecords.records,
-            logger: logger)
-        channels = ChannelStreamService(router: router, directory: directory, packaging: packaging, logger: logger)
         cluster = configuration.cluster.map { [directory, registry] cluster in
             ClusterService(
                 cluster, directory: configuration.clusterDirectory, timing: configuration.clusterTiming,
                 streams: directory, sessions: registry, capacity: configuration.maximumPeers, logger: logger)
         }
+        let homes = cluster.map { RoomHomes(cluster: $0.cluster) }
+        rooms = RoomService(
+            configuration.rooms, isLoopback: configuration.isLoopback, registry: registry, directory: directory,
+            limiter: limiter, records: platformRecords.records, writeQueue: platformRecords.writeQueue,
+            isPersistent: configuration.storage.directory != nil, homes: homes, logger: logger)
+        names = NamedStreamService(
+            configuration.streams, mediaDirectory: configuration.jobs?.directory, router: router, workers: workers,
+            directory: directory, authenticator: authenticator, events: events, records: platformRecords.records,
+            logger: logger)
+        channels = ChannelStreamService(router: router, directory: directory, packaging: packaging, logger: logger)
         authenticator.revocations.cluster.value = cluster?.cluster
         directory.otherNodes.value = cluster?.cluster
         var edgeConfiguration = configuration.edges
@@ -150,6 +155,15 @@ struct PlatformComponents: Sendable {
                 ?? ClusterOrigins(cluster: cluster.cluster, fixed: FixedOrigins(configuration.edges.origins))
         }
         edges = EdgeService(edgeConfiguration, directory: directory, logger: logger)
+        if let homes, let signer = edges?.signer {
+            clusterRooms = ClusterRooms(
+                local: rooms, homes: homes, directory: directory, registry: registry, signer: signer,
+                silence: configuration.roomLinkTimeout, timeout: configuration.roomHomeTimeout, logger: logger)
+            roomLinks = RoomLinkServer(
+                rooms: rooms, signer: signer, silence: configuration.roomLinkTimeout, logger: logger)
+        } else {
+            (clusterRooms, roomLinks) = (nil, nil)
+        }
         credentials = CredentialCheck(authenticator: authenticator)
         dashboard = DashboardAccess(authenticator: authenticator, credentials: credentials)
         audit = AuditLog(directory: configuration.storage.directory, logger: logger)
@@ -231,7 +245,7 @@ struct PlatformComponents: Sendable {
             interrupted: platformRecords.interrupted.bySession, at: now)
         await directory.restore(platformRecords.interrupted, at: now) { end, session in
             await registry.ended(end, in: session)
-            await rooms.streamEnded(end.streamID, of: session)
+            await roomRequests.streamEnded(end.streamID, of: session)
         }
         await rooms.restore()
     }
@@ -291,6 +305,14 @@ struct PlatformComponents: Sendable {
 
     static let webSocketPath = "/ws"
 
+    /// The answers to requests of clients for rooms.
+    var roomRequests: any RoomRequests { clusterRooms ?? rooms }
+
+    /// Whether a path other than ``webSocketPath`` is that of a WebSocket.
+    func opensWebSocket(at path: String) -> Bool {
+        TimelineFeed.isOpen(at: path) || roomLinks != nil && RoomLinkServer.isOpen(at: path)
+    }
+
     /// Returns the function that runs for the duration of a WebSocket.
     func webSocketHandler() -> @Sendable (WebSocketConnection) async throws -> Void {
         let timeouts = configuration.signalingTimeouts
@@ -299,11 +321,12 @@ struct PlatformComponents: Sendable {
             limiter: limiter, logger: logger)
         return { connection in
             let path = connection.request.map { String($0.uri.prefix { $0 != "?" }) } ?? Self.webSocketPath
+            if let roomLinks, RoomLinkServer.isOpen(at: path) { return try await roomLinks.run(connection) }
             guard path == Self.webSocketPath else { return try await feed.run(connection) }
             guard let reservation = await limiter.reserve(for: connection) else { return }
             await SignalingSession(
                 connection, authenticator: authenticator, directory: directory, registry: registry, workers: workers,
-                rooms: rooms, turnCredentials: turnCredentials, limiter: limiter, cluster: cluster, clock: clock,
+                rooms: roomRequests, turnCredentials: turnCredentials, limiter: limiter, cluster: cluster, clock: clock,
                 timeouts: timeouts, logger: logger
             ).run()
             withExtendedLifetime(reservation) {}

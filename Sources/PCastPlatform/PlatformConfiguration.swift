@@ -78,6 +78,10 @@ public struct PlatformConfiguration: Sendable {
     package var clusterDirectory: (any ClusterDirectory)?
     /// The durations of the cluster, which are the same at all nodes.
     package var clusterTiming = ClusterMember.Timing()
+    /// The time without a message after which the link between two nodes with members of a room counts as lost.
+    package var roomLinkTimeout = TimeSpan.seconds(6 as Int64)
+    /// The time for which a request for a room waits for the node that is its home, or becomes it. It is longer than a lease.
+    package var roomHomeTimeout = TimeSpan.seconds(10 as Int64)
     /// The nodes from which streams are pulled, and the secret of all nodes.
     public var edges = EdgeConfiguration()
     /// The rooms and channels.

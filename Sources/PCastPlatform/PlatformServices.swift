@@ -83,7 +83,8 @@ struct PlatformServers: Service {
             binding: .init(host: components.configuration.bindingHost, port: port), security: security,
             gate: PlatformConnectionFilter(limiter: components.limiter), direct: components.videoRoutes(),
             firstRequestTimeout: components.configuration.firstRequestTimeout, router: routes,
-            webSocketPath: PlatformComponents.webSocketPath, opensWebSocket: TimelineFeed.isOpen, logger: logger,
+            webSocketPath: PlatformComponents.webSocketPath,
+            opensWebSocket: { [components] in components.opensWebSocket(at: $0) }, logger: logger,
             webSocket: webSocketHandler)
     }
 }
@@ -128,7 +129,7 @@ extension HostApplication.Parts {
         let connection = { (security: WebServer.Security?) in
             HostedConnection(
                 security: security, gate: PlatformConnectionFilter(limiter: components.limiter),
-                webSocketPath: PlatformComponents.webSocketPath, opensWebSocket: TimelineFeed.isOpen,
+                webSocketPath: PlatformComponents.webSocketPath, opensWebSocket: { components.opensWebSocket(at: $0) },
                 webSocket: handler)
         }
         self.init(

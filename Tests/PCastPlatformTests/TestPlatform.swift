@@ -99,6 +99,7 @@ struct TestPlatform: Sendable {
         // A link without media is closed in time for another attempt in a test.
         (configuration.edges.timeLimits.waiting, configuration.edges.timeLimits.media) = (ample, .seconds(30))
         (configuration.clusterTiming.lease, configuration.clusterTiming.removal) = (ample, ample)
+        (configuration.roomLinkTimeout, configuration.roomHomeTimeout) = (ample, ample)
         configuration.jobs?.startTimeout = ample
     }
 

@@ -33,6 +33,23 @@ extension StreamDirectory {
         return self.channel(requested: origin, for: principal)
     }
 
+    /// Pulls the stream of a channel's preferred presenter if all presenters are connected to other nodes. Its viewer receives
+    /// that stream alone, until it ends.
+    ///
+    /// - Throws: ``APIError``.
+    func pullPresenter(
+        of channel: PresentedChannel, requested origin: StreamID?, for principal: Principal,
+        _ clientContext: ClientContext
+    ) async throws(APIError) {
+        guard channel.stream == nil, let edges, let cluster = otherNodes.value,
+            let named = principal.origin(requested: origin),
+            policy.permits(channel, named, principal, clientContext),
+            !channel.streams.contains(where: { id in registry.streams[id].map { registry.isAvailable($0) } ?? false }),
+            let stream = channel.streams.first(where: { cluster.origin(of: $0) != nil })
+        else { return }
+        try await edges.pull(stream, of: channel.application)
+    }
+
     /// Returns the presenters of channels whose streams are available, the preferred ones first.
     func presenters(of channels: [String: PresentedChannel]) -> [String: [ChannelStreamMachine.Presenter]] {
         channels.mapValues { presenters(of: $0) }

@@ -256,6 +256,7 @@ actor StreamDirectory {
         var channel = channel(requested: origin, for: principal)
         if let presented = channel {
             channel = await openChannel(presented, requested: origin, for: principal, clientContext)
+            if let channel { try await pullPresenter(of: channel, requested: origin, for: principal, clientContext) }
         } else {
             try await waitForName(origin, for: principal, clientContext)
             try await waitForRequestedStream(of: origin, for: principal, clientContext)

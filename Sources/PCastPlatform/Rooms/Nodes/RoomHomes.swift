@@ -29,7 +29,7 @@ struct RoomHomes: Sendable {
     /// they could not reach each other have the same one.
     func roomID(_ application: ApplicationID, _ alias: String) -> String {
         let alphabet = Array("0123456789abcdefghjkmnpqrstvwxyz")
-        // FNV-1a, RFC 9923.
+        // FNV-1a of 64 bits.
         var hash: UInt64 = 0xCBF2_9CE4_8422_2325
         for byte in "\(application)#\(alias)".utf8 { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
         let suffix = String((0..<12).map { alphabet[Int(hash >> (5 * UInt64($0)) & 31)] })

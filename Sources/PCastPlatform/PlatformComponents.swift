@@ -142,7 +142,8 @@ struct PlatformComponents: Sendable {
             isPersistent: configuration.storage.directory != nil, homes: homes, logger: logger)
         names = NamedStreamService(
             configuration.streams, mediaDirectory: configuration.jobs?.directory, router: router, workers: workers,
-            directory: directory, authenticator: authenticator, events: events, records: platformRecords.records,
+            slates: configuration.slates.map { SlateService($0) }, directory: directory, authenticator: authenticator,
+            events: events, records: platformRecords.records,
             logger: logger)
         channels = ChannelStreamService(router: router, directory: directory, packaging: packaging, logger: logger)
         authenticator.revocations.cluster.value = cluster?.cluster

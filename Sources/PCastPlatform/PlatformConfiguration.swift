@@ -72,6 +72,8 @@ public struct PlatformConfiguration: Sendable {
     public var recording = RecordingConfiguration()
     /// The declared streams.
     public var streams = StreamDeclarations()
+    /// The program that makes the slates of declared streams; nil for no slates.
+    public var slates: SlateConfiguration?
     /// The node of a cluster that this platform is; nil for none.
     public var cluster: ClusterConfiguration?
     /// The directory of the cluster; nil for that in NATS.

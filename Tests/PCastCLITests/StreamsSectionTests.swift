@@ -32,6 +32,7 @@ struct StreamsSectionTests {
                 onDemand: true
                 closeAfter: 5s
                 fallback: slate.mp4
+                slate: Back soon
                 standby: true
                 switchBack: false
                 forward:
@@ -42,6 +43,7 @@ struct StreamsSectionTests {
               show:
               "cam-*":
                 fallback: lobby
+                slate: ""
             """)
         var lobby = StreamDeclaration(name: "lobby")
         lobby.application = ApplicationID("studio")
@@ -49,6 +51,7 @@ struct StreamsSectionTests {
         lobby.isOnDemand = true
         lobby.closeAfter = .seconds(5)
         lobby.fallback = .file("slate.mp4")
+        lobby.slate = "Back soon"
         lobby.hasStandby = true
         lobby.switchesBack = false
         lobby.forward = ["rtmp://live.example/app/key", "srt://live.example:9000"]
@@ -56,6 +59,7 @@ struct StreamsSectionTests {
         lobby.capabilities = ["streaming"]
         var cameras = StreamDeclaration(name: "cam-*")
         cameras.fallback = .stream("lobby")
+        cameras.slate = ""
         #expect(streams.all == [lobby, StreamDeclaration(name: "show"), cameras])
     }
 
@@ -74,6 +78,7 @@ struct StreamsSectionTests {
             ("streams:\n  a:\n    source: gopher://h", ["line 3", "source", "rtsp"]),
             ("streams:\n  show:\n    fallback: slat\n  slate:", ["line 3", "fallback", "did you mean “slate”"]),
             ("streams:\n  a:\n    fallback: b\n  b:\n    fallback: a", ["line 3", "a → b → a"]),
+            ("streams:\n  a:\n    slate: до 10", ["line 3", "slate", "“д”"]),
             ("streams:\n  a/b:", ["line 2", "a/b"]),
             ("streams:\n  a: text", ["line 2", "a"]),
             ("streams:\n  a:\n    forward: ftp://h/", ["line 3", "forward"]),

@@ -156,6 +156,78 @@ extension EndToEnd {
                 ])
         }
 
+        /// Returns the mean brightness of the first frame of a file or playlist; nil if it cannot be read yet.
+        private static func brightness(of path: String, in workspace: TestWorkspace) async throws -> Double? {
+            let raw = workspace.path("brightness.raw")
+            let run = try? await workspace.run(
+                "ffmpeg",
+                [
+                    "-v", "error", "-nostdin", "-y", "-i", path, "-an", "-frames:v", "1", "-vf",
+                    "scale=64:36:flags=area", "-f", "rawvideo", "-pix_fmt", "gray", raw,
+                ])
+            guard run != nil else { return nil }
+            let bytes = try [UInt8](Data(contentsOf: URL(fileURLWithPath: raw)))
+            guard !bytes.isEmpty else { return nil }
+            return Double(bytes.reduce(0) { $0 + Int($1) }) / Double(bytes.count)
+        }
+
+        /// Waits until a frame is much darker than a bright one.
+        private static func isDimmed(
+            below bright: Double, _ brightness: () async throws -> Double?
+        ) async throws -> Bool {
+            let end = ContinuousClock.now + .timeout
+            while ContinuousClock.now < end {
+                if let current = try await brightness(), current < bright * 0.75 { return true }
+                try await ContinuousClock().sleep(for: .milliseconds(50))
+            }
+            return false
+        }
+
+        @Test(
+            "viewers by WebRTC and HLS see the last frame, dimmed, while a name has no publisher",
+            .enabled(if: ThisMachine.hasFFmpeg))
+        func slate() async throws {
+            try await TestWorkspace.run { workspace in
+                let platform = try await Self.start(
+                    in: workspace, "  show:\n    slate: Back soon\n    capabilities: streaming\n",
+                    ["--rtmp-port", "0"])
+                let listening = try await platform.program.event("listening")
+                let port = Int(try #require(listening["rtmpPort"].number))
+                let first = try await Self.encode("640x360", to: "show", port: port, in: workspace)
+                try await Self.waitFor("live", of: "show", platform)
+                let stream = try await Self.name("show", of: platform).streamId
+                let watched = try await WatchedStream.open("show", of: platform)
+                try await watched.height(360, since: 0)
+                let picture = workspace.path("picture.png")
+                _ = try await watched.renderer.screenshot(to: picture)
+                let bright = try #require(try await Self.brightness(of: picture, in: workspace))
+
+                first.send(SIGKILL)
+                try await Self.waitFor("fallback", of: "show", platform)
+                #expect(
+                    try await Self.isDimmed(below: bright) {
+                        _ = try await watched.renderer.screenshot(to: picture)
+                        return try await Self.brightness(of: picture, in: workspace)
+                    }, "the viewer by WebRTC sees the slate")
+                let token = try await platform.viewingToken("show")
+                let query = try #require(token.addingPercentEncoding(withAllowedCharacters: .alphanumerics))
+                let playlist = "\(platform.uri)/video/show/index.m3u8?token=\(query)"
+                #expect(
+                    try await Self.isDimmed(below: bright) {
+                        try await Self.brightness(of: playlist, in: workspace)
+                    }, "a viewer by HLS sees the slate")
+
+                // The publisher returns, and viewers see its video.
+                let second = try await Self.encode("320x180", to: "show", port: port, in: workspace)
+                try await watched.height(180, since: 1)
+                try await Self.waitFor("live", of: "show", platform)
+                #expect(try await Self.name("show", of: platform).streamId == stream, "it is one stream")
+                second.send(SIGKILL)
+                await watched.close()
+                try await platform.program.end()
+            }
+        }
+
         /// An expression that is true when the watch page shows frames of a height, and reports a codec.
         private static func shows(_ codec: String, _ height: Int) -> String {
             """

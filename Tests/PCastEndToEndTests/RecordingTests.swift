@@ -6,9 +6,9 @@ extension EndToEnd {
     /// Recordings: playback, download and deletion by separate programs, after a crash, and on bad disks.
     @Suite("Recordings", .timeLimit(.minutes(10)))
     struct RecordingTests {
-    /// FFmpeg's output that only decodes. The times of frames are those of the input: at its guess of a frame rate, two frames
-    /// of a publisher that resumes its stream could get the same time, which is an error of the output.
-    private static let decodingOutput = ["-fps_mode", "passthrough", "-enc_time_base", "-1", "-f", "null", "-"]
+        /// FFmpeg's output that only decodes. The times of frames are those of the input: at its guess of a frame rate, two frames
+        /// of a publisher that resumes its stream could get the same time, which is an error of the output.
+        private static let decodingOutput = ["-fps_mode", "passthrough", "-enc_time_base", "-1", "-f", "null", "-"]
         /// The media that are recorded, in seconds.
         private static let recorded = ThisMachine.isFull ? 20 : 6
 

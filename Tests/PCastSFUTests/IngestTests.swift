@@ -104,6 +104,24 @@ struct IngestTests {
         #expect(viewer.video.map(\.frame.bytes) == encoder.video.suffix(viewer.video.count).map(\.bytes))
     }
 
+    @Test("the last frames are those since the newest key frame, or that one if they are too large")
+    func lastFrames() throws {
+        let network = try network()
+        let none = try #require(network.sfu.lastFrames(of: VirtualNetwork.stream, maximumSize: 1 << 20))
+        #expect(none.frames.isEmpty && none.codec == .h264)
+        var encoder = Encoder(.h264, keyFrameInterval: 50)
+        encoder.send(120, by: network)
+        let expected = encoder.video[(try #require(encoder.video.lastIndex(where: \.isKeyFrame)))...]
+        let last = try #require(network.sfu.lastFrames(of: VirtualNetwork.stream, maximumSize: 1 << 20))
+        #expect(last.frames.map(\.bytes) == expected.map(\.bytes))
+        #expect(last.frames.map(\.isKeyFrame) == expected.map(\.isKeyFrame))
+        let size = try #require(expected.first).bytes.count
+        let alone = network.sfu.lastFrames(of: VirtualNetwork.stream, maximumSize: size + 1)
+        #expect(alone?.frames.map(\.bytes) == [try #require(expected.first).bytes])
+        #expect(network.sfu.lastFrames(of: VirtualNetwork.stream, maximumSize: 1)?.frames.isEmpty == true)
+        #expect(network.sfu.lastFrames(of: StreamID("none"), maximumSize: 1 << 20) == nil)
+    }
+
     @Test("viewers on another shard receive the stream, too")
     func replica() throws {
         let network = try network(shards: 2)

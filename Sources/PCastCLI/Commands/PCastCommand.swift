@@ -40,6 +40,7 @@ struct PCastCommand: AsyncCommand {
                     ServeCommand.self, TokenCommand.self, StreamsCommand.self, NodesCommand.self, KeyCommand.self,
                     RecordingsCommand.self, TimelineCommand.self, ConfigCommand.self, DoctorCommand.self,
                     WorkerCommand.self, ThumbnailCommand.self, TranscodeAudioCommand.self, MakeRenditionsCommand.self,
+                    MakeSlateCommand.self,
                 ]),
         ])
 }

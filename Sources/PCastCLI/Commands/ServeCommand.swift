@@ -156,6 +156,9 @@ struct ServeCommand: AsyncCommand {
                 .unusableArguments, "--record, --recordings and --s3-bucket need a database: add --data.")
         }
         configuration.streams = settings.streams
+        configuration.slates = Bundle.main.executablePath.map {
+            SlateConfiguration(program: $0, arguments: ["make-slate"])
+        }
         try edges.apply(settings, to: &configuration.edges)
         configuration.cluster = try cluster.configuration(settings, secret: configuration.edges.secret)
         try operation.complete(&configuration, settings)

@@ -6,8 +6,8 @@ import PCastYAML
 enum StreamsSection {
     /// The keys of a declaration.
     static let keys = [
-        "application", "source", "onDemand", "closeAfter", "fallback", "standby", "switchBack", "forward", "record",
-        "capabilities",
+        "application", "source", "onDemand", "closeAfter", "fallback", "slate", "standby", "switchBack", "forward",
+        "record", "capabilities",
     ]
 
     /// Parses the section, whose names may be patterns.
@@ -60,6 +60,9 @@ enum StreamsSection {
             case "fallback":
                 let text = try value.text()
                 declaration.fallback = StreamDeclaration.Fallback(text, isDeclared: names.contains(text))
+            case "slate":
+                guard case .scalar(let text, _) = value.value.content else { throw value.refusal("must be a text") }
+                declaration.slate = text
             case "standby": declaration.hasStandby = try value.boolean()
             case "switchBack": declaration.switchesBack = try value.boolean()
             case "forward": declaration.forward = try texts(value)

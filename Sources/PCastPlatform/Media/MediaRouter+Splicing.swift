@@ -60,6 +60,11 @@ extension MediaRouter {
         (try? await loop(of: stream)?.call { sfu, _ in sfu.media(of: stream) }) ?? nil
     }
 
+    /// Returns the video of a stream since its newest key frame; see `SFU.lastFrames`.
+    func lastFrames(of stream: StreamID, maximumSize: Int) async -> LastFrames? {
+        (try? await loop(of: stream)?.call { sfu, _ in sfu.lastFrames(of: stream, maximumSize: maximumSize) }) ?? nil
+    }
+
     /// Returns the arrivals of streams; see `SFU.arrivals`.
     func arrivals(of streams: [StreamID]) async -> [StreamID: SFU.StreamArrivals] {
         let places = capacity.withLock { capacity in

@@ -124,6 +124,8 @@ struct NamedStreamMachine {
     }
 
     let declaration: StreamDeclaration
+    /// Whether slates can be made for the declaration.
+    private let hasSlate: Bool
     private let closeAfter: TimeSpan
     /// Whether an operator lets the stream run.
     private(set) var isOn = true
@@ -170,8 +172,10 @@ struct NamedStreamMachine {
     /// The time without media after which a stream with viewers ends.
     static let longestGap = TimeSpan.seconds(3_600)
 
-    init(_ declaration: StreamDeclaration, at now: Instant) {
+    /// Creates the machine of a declaration. `makesSlates` is true if the platform can make slates.
+    init(_ declaration: StreamDeclaration, makesSlates: Bool = false, at now: Instant) {
         self.declaration = declaration
+        hasSlate = makesSlates && declaration.hasSlate
         closeAfter = max(TimeSpan(declaration.closeAfter), Self.shortestClosing)
         // Nobody has watched yet, so a stream on demand does not wait for `closeAfter`.
         unwatchedSince = now - closeAfter
@@ -336,7 +340,9 @@ struct NamedStreamMachine {
         // A fallback that runs continues until the selected publisher has replaced it.
         let isFallbackSelected = publishers.contains { $0.role == .fallback && $0.id == selected }
         let isNeeded = isMissing || isFallbackSelected && fallback.isRunning
-        let wantsFallback = isOn && declaration.fallback != nil && viewers > 0 && isNeeded
+        // Before the stream opens, there is no frame that a slate could show.
+        let hasFallback = declaration.fallback != nil || hasSlate && isOpen
+        let wantsFallback = isOn && hasFallback && viewers > 0 && isNeeded
         switch fallback.update(isWanted: wantsFallback, at: now) {
         case true: outputs.append(.startFallback)
         case false: outputs.append(.stopFallback)

@@ -155,7 +155,8 @@ extension NamedStreamService {
             await end(name)
         }
         for declaration in declarations.all where !declaration.isPattern && entries[declaration.name] == nil {
-            entries[declaration.name] = Entry(declaration, application(of: declaration), at: now)
+            entries[declaration.name] = Entry(
+                declaration, application(of: declaration), makesSlates: slates != nil, at: now)
             // A source that is not on demand starts now.
             update(declaration.name) { _, _ in }
         }
@@ -168,6 +169,7 @@ extension NamedStreamService {
         entry.machine.setOn(false, at: MonotonicClock.now())
         for request in entry.waiting.values { request.resume(returning: false) }
         for job in entry.jobs.values { await workers.end(job, reason: .ended, description: "") }
+        if let slate = entry.slate { await end(slate) }
         for id in entry.pushes.values.compactMap(\.id) { await workers.end(id, reason: .ended, description: "") }
         for publisher in entry.machine.publishers where publisher.role == .publisher {
             await directory.end(publisher.id, reason: .custom, description: "declaration changed")
@@ -194,6 +196,8 @@ private struct StoredDeclaration: Codable {
     let closeAfterMilliseconds: Int64
     let fallbackFile: String?
     let fallbackStream: String?
+    /// Declarations that were stored before there were slates have none.
+    let slate: String?
     let standby: Bool
     let switchBack: Bool
     let forward: [String]
@@ -209,6 +213,7 @@ private struct StoredDeclaration: Codable {
         case .stream(let name): (fallbackFile, fallbackStream) = (nil, name)
         case nil: (fallbackFile, fallbackStream) = (nil, nil)
         }
+        slate = declaration.slate
         standby = declaration.hasStandby
         switchBack = declaration.switchesBack
         forward = declaration.forward
@@ -223,6 +228,7 @@ private struct StoredDeclaration: Codable {
         declaration.isOnDemand = onDemand
         declaration.closeAfter = .milliseconds(closeAfterMilliseconds)
         declaration.fallback = fallbackFile.map { .file($0) } ?? fallbackStream.map { .stream($0) }
+        declaration.slate = slate ?? StreamDeclaration.defaultSlate
         declaration.hasStandby = standby
         declaration.switchesBack = switchBack
         declaration.forward = forward

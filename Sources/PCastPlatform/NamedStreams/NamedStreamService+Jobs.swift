@@ -32,7 +32,7 @@ extension NamedStreamService {
     }
 
     /// Whether a start of a job was neither stopped nor replaced by another one.
-    private func isWanted(_ role: NamedStreamMachine.Role, _ start: Int, of name: String) -> Bool {
+    func isWanted(_ role: NamedStreamMachine.Role, _ start: Int, of name: String) -> Bool {
         guard let entry = entries[name], entry.starts[role] == start else { return false }
         return role == .source ? entry.machine.source.isRunning : entry.machine.fallback.isRunning
     }
@@ -45,7 +45,7 @@ extension NamedStreamService {
         if role == .source { entries[name]?.failure = nil }
     }
 
-    private func jobEnded(_ role: NamedStreamMachine.Role, _ start: Int, of name: String, why: String) {
+    func jobEnded(_ role: NamedStreamMachine.Role, _ start: Int, of name: String, why: String) {
         guard entries[name]?.starts[role] == start else { return }
         entries[name]?.jobs[role] = nil
         if role == .source { entries[name]?.failure = why }

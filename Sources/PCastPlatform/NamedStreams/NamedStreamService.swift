@@ -28,6 +28,8 @@ actor NamedStreamService {
         var media: IngestMedia?
         /// The jobs of the source and of the fallback; nil while they do not run.
         var jobs: [NamedStreamMachine.Role: StreamID] = [:]
+        /// The slate; nil while none is needed.
+        var slate: ShownSlate?
         /// The number of starts of each job, so that an earlier one does not count.
         var starts: [NamedStreamMachine.Role: Int] = [:]
         /// The pushes by their URIs.
@@ -41,16 +43,26 @@ actor NamedStreamService {
         /// The time of the last switch.
         var switchedAt: WallTime?
 
-        init(_ declaration: StreamDeclaration, _ application: ApplicationID, at now: Instant) {
+        init(_ declaration: StreamDeclaration, _ application: ApplicationID, makesSlates: Bool, at now: Instant) {
             self.declaration = declaration
             self.application = application
-            machine = NamedStreamMachine(declaration, at: now)
+            machine = NamedStreamMachine(declaration, makesSlates: makesSlates, at: now)
         }
 
         /// Whether the stream uses another one as its fallback now.
         func usesFallback(_ name: String) -> Bool {
             declaration.fallback == .stream(name) && machine.fallback.isRunning
         }
+    }
+
+    /// A slate that fills the time without a publisher.
+    struct ShownSlate {
+        /// The last frames of the publisher. A second slate of the same gap would show the first one otherwise.
+        var last: LastFrames?
+        /// The publisher of the slate; nil until it is made.
+        var id: StreamID?
+        /// Plays the slate.
+        var player: Task<Void, Never>?
     }
 
     /// A push of a stream to another server.
@@ -64,6 +76,8 @@ actor NamedStreamService {
 
     let router: MediaRouter
     let workers: JobSupervisor
+    /// Makes slates; nil if there are none.
+    let slates: SlateService?
     let directory: StreamDirectory
     let authenticator: TokenAuthenticator
     /// The events for the host.
@@ -103,7 +117,8 @@ actor NamedStreamService {
 
     init(
         _ declarations: StreamDeclarations, mediaDirectory: String?, router: MediaRouter, workers: JobSupervisor,
-        directory: StreamDirectory, authenticator: TokenAuthenticator, events: StreamEventHub, records: Records,
+        slates: SlateService?, directory: StreamDirectory, authenticator: TokenAuthenticator, events: StreamEventHub,
+        records: Records,
         logger: Logger
     ) {
         configured = declarations
@@ -111,6 +126,7 @@ actor NamedStreamService {
         self.mediaDirectory = mediaDirectory
         self.router = router
         self.workers = workers
+        self.slates = slates
         self.directory = directory
         directory.available.setDeclarations(declarations)
         self.authenticator = authenticator
@@ -130,6 +146,7 @@ actor NamedStreamService {
     func stop() {
         isStopping = true
         for name in entries.keys {
+            entries[name]?.slate?.player?.cancel()
             let waiting = entries[name]?.waiting ?? [:]
             entries[name]?.waiting = [:]
             for request in waiting.values { request.resume(returning: false) }
@@ -148,7 +165,8 @@ actor NamedStreamService {
             guard entries.count < Self.maximumNames else {
                 throw APIError(.capacity, "There are too many named streams: end some first.")
             }
-            entries[name] = Entry(declaration, application, at: MonotonicClock.now())
+            entries[name] = Entry(
+                declaration, application, makesSlates: slates != nil, at: MonotonicClock.now())
         }
         guard let entry = entries[name], !isStopping, isJob || entry.machine.hasSpace else {
             throw APIError(
@@ -182,6 +200,7 @@ actor NamedStreamService {
         guard let id = entries[name]?.stream else { return }
         entries[name]?.stream = nil
         entries[name]?.media = nil
+        entries[name]?.slate?.last = nil
         for (other, entry) in entries where entry.usesFallback(name) {
             update(other) { machine, now in machine.left(id, at: now) }
         }
@@ -345,13 +364,13 @@ actor NamedStreamService {
         case .startSource: startJob(.source, of: name)
         case .stopSource: await stopJob(.source, of: name)
         case .startFallback:
-            guard case .stream(let other) = entry.declaration.fallback else { return startJob(.fallback, of: name) }
+            guard let fallback = entry.declaration.fallback else { return startSlate(of: name) }
+            guard case .stream(let other) = fallback else { return startJob(.fallback, of: name) }
             update(other) { machine, now in machine.setViewers(max(machine.viewers, 1), at: now) }
             if let stream = entries[other]?.stream { joined(stream, name, .fallback) }
         case .stopFallback:
-            guard case .stream(let other) = entry.declaration.fallback else {
-                return await stopJob(.fallback, of: name)
-            }
+            guard let fallback = entry.declaration.fallback else { return await stopSlate(of: name) }
+            guard case .stream(let other) = fallback else { return await stopJob(.fallback, of: name) }
             if let stream = entries[other]?.stream { left(stream, name) }
         case .open(let publisher): await open(name, like: publisher)
         case .close:
@@ -366,6 +385,8 @@ actor NamedStreamService {
         case .demanded: report(.demanded, name, stream: entry.stream)
         case .switched(let publisher, let reason):
             entries[name]?.switchedAt = MonotonicClock.wallTime()
+            // The next slate shows the last frame of this publisher.
+            if reason != .fallback { entries[name]?.slate?.last = nil }
             report(.switched(reason: reason.rawValue), name, stream: entry.stream, publisher: publisher)
         }
     }

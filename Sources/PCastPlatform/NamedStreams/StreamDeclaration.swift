@@ -35,6 +35,9 @@ public struct StreamDeclaration: Hashable, Sendable {
     public var closeAfter = defaultCloseAfter
     /// The media that fill the time without a source; nil for none.
     public var fallback: Fallback?
+    /// The text of the slate, which is the last frame, dimmed, with this text. It fills the time without a publisher if there
+    /// is no ``fallback``. Empty for no slate.
+    public var slate = defaultSlate
     /// Whether further publishers stand by. Otherwise a new publisher replaces the former one.
     public var hasStandby = false
     /// Whether the first publisher is selected again when its media return.
@@ -46,6 +49,10 @@ public struct StreamDeclaration: Hashable, Sendable {
     /// The capabilities of the stream.
     public var capabilities: [String] = []
 
+    /// The default of ``slate``.
+    public static let defaultSlate = "The stream resumes soon"
+    /// The maximum number of characters of ``slate``.
+    public static let maximumSlateLength = 200
     /// The default of ``closeAfter``, 10 s.
     public static let defaultCloseAfter = Duration.seconds(10)
     /// The accepted values of ``closeAfter``.
@@ -70,6 +77,9 @@ public struct StreamDeclaration: Hashable, Sendable {
     /// Whether ``name`` is a pattern.
     public var isPattern: Bool { name.utf8.contains(UInt8(ascii: "*")) }
 
+    /// Whether a slate fills the time without a publisher.
+    var hasSlate: Bool { fallback == nil && !slate.isEmpty }
+
     /// The mistake in this declaration alone, as the key and a sentence without its subject; nil if there is none.
     public var mistake: (key: String, reason: String)? {
         if let reason = Self.nameMistake(name, isPattern: isPattern) { return ("name", reason) }
@@ -83,6 +93,16 @@ public struct StreamDeclaration: Hashable, Sendable {
         case .file(let text) where text.isEmpty: return ("fallback", "must be a file or the name of a stream")
         case .stream(let other) where other == name: return ("fallback", "is the stream itself: use another one")
         default: break
+        }
+        if slate.count > Self.maximumSlateLength {
+            return ("slate", "has more than \(Self.maximumSlateLength) characters")
+        }
+        if let character = DrawableText.firstUndrawable(in: slate) {
+            return (
+                "slate",
+                "contains “\(character.isNewline ? "line feed" : String(character))”, which cannot be drawn: use Latin letters, "
+                    + "or an image as “fallback”"
+            )
         }
         if forward.count > Self.maximumForwardCount {
             return ("forward", "has more than \(Self.maximumForwardCount) addresses")

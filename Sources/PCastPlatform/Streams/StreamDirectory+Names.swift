@@ -78,6 +78,29 @@ extension StreamDirectory {
         return stream
     }
 
+    /// Creates the publisher of a name whose frames this process makes.
+    ///
+    /// - Parameters:
+    ///   - name: The name.
+    ///   - application: The application of the declaration.
+    ///   - media: The tracks.
+    ///   - group: The streams that replace each other.
+    ///   - onEnd: Called once when the stream has ended.
+    /// - Returns: The stream.
+    /// - Throws: ``APIError``.
+    func publishFallback(
+        of name: String, of application: ApplicationID, ingesting media: IngestMedia, group: String,
+        onEnd: @escaping @Sendable (StreamEnd) async -> Void
+    ) async throws(APIError) -> IngestStream {
+        let stream = try await make(
+            .publisher(of: name, as: .fallback), StreamTags(ofName: name), of: application, capabilities: [],
+            like: media,
+            group: group, onEnd: onEnd)
+        await begin(stream.id, of: application)
+        await joinName(stream.id)
+        return stream
+    }
+
     /// Creates a stream that other streams are forwarded to.
     ///
     /// - Throws: ``APIError``.
@@ -85,6 +108,20 @@ extension StreamDirectory {
         _ place: NameRelation, _ tags: StreamTags, of application: ApplicationID, capabilities names: [String],
         like media: IngestMedia, beside neighbor: StreamID? = nil, group: String? = nil
     ) async throws(APIError) -> StreamID {
+        try await make(
+            place, tags, of: application, capabilities: names, like: media, beside: neighbor, group: group,
+            onEnd: { _ in }
+        ).id
+    }
+
+    /// Creates a stream in this process.
+    ///
+    /// - Throws: ``APIError``.
+    private func make(
+        _ place: NameRelation, _ tags: StreamTags, of application: ApplicationID, capabilities names: [String],
+        like media: IngestMedia, beside neighbor: StreamID? = nil, group: String? = nil,
+        onEnd: @escaping @Sendable (StreamEnd) async -> Void
+    ) async throws(APIError) -> IngestStream {
         let capabilities = try StreamCapabilities(names, for: .publish)
         let principal = Principal(application: application, token: nil)
         let reservation = try policy.reserve(
@@ -92,7 +129,7 @@ extension StreamDirectory {
         let id = StreamID(RandomIdentifier.make(prefix: "stream-"))
         let peer = registry.enter(
             id, reservation, origin: id, isPublisher: true, hasSession: false, at: MonotonicClock.now(),
-            onEnd: { _ in }, onQuality: { _, _ in })
+            onEnd: onEnd, onQuality: { _, _ in })
         var stream = LiveStream(
             id: id, peer: peer, application: application, session: nil, tags: tags, capabilities: names,
             startTime: MonotonicClock.wallTime(), address: nil, ordinal: registry.takeOrdinal(), publisher: nil)
@@ -103,9 +140,10 @@ extension StreamDirectory {
         }
         writeQueue.note(.streamStarting(stream.record))
         var terms = capabilities.terms
-        if renditions?.applies(to: []) == true { terms.hasRenditions = true }
+        if renditions?.applies(to: []) == true, !place.isPublisher { terms.hasRenditions = true }
+        let feed: IngestFeed
         do {
-            _ = try await router.publish(
+            feed = try await router.publish(
                 peer, stream: id, ingesting: media, terms: terms, beside: neighbor, group: group)
         } catch {
             discard(peer)
@@ -114,8 +152,9 @@ extension StreamDirectory {
         }
         registry.add(stream)
         // The stream of a channel has the media of presenters, whose shares of the bit rate do not depend on its viewers.
-        if !place.isChannel { policy.enter(stream, reservation) }
-        return id
+        // Neither does that of a fallback.
+        if !place.isChannel, !place.isPublisher { policy.enter(stream, reservation) }
+        return IngestStream(id: id, feed: feed)
     }
 
     /// Reports the begin of a stream that other streams are forwarded to.

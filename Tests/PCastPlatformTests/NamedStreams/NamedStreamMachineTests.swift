@@ -15,10 +15,10 @@ struct NamedStreamMachineTests {
         private var arrivals: [StreamID: NamedStreamMachine.Arrivals] = [:]
         private(set) var outputs: [(output: NamedStreamMachine.Output, at: Instant)] = []
 
-        init(_ change: (inout StreamDeclaration) -> Void = { _ in }) {
+        init(makesSlates: Bool = false, _ change: (inout StreamDeclaration) -> Void = { _ in }) {
             var declaration = StreamDeclaration(name: "camera")
             change(&declaration)
-            machine = NamedStreamMachine(declaration, at: now)
+            machine = NamedStreamMachine(declaration, makesSlates: makesSlates, at: now)
             take()
         }
 
@@ -346,6 +346,42 @@ struct NamedStreamMachineTests {
         scene.leave("a")
         _ = scene.takeOutputs()
         scene.run(.seconds(5))
+        #expect(scene.takeOutputs() == [])
+    }
+
+    @Test("a slate fills the time without a publisher after the first frame, while there are viewers")
+    func slate() {
+        var scene = Scene(makesSlates: true)
+        scene.setViewers(1)
+        scene.run(.seconds(5))
+        #expect(scene.takeOutputs() == [], "there is no frame that a slate could show")
+        scene.join("a")
+        scene.run(.seconds(1))
+        _ = scene.takeOutputs()
+        scene.leave("a")
+        scene.run(.milliseconds(280))
+        #expect(scene.takeOutputs() == [])
+        scene.run(.milliseconds(40))
+        #expect(scene.takeOutputs() == [.startFallback])
+        scene.join("slate", .fallback)
+        scene.run(.seconds(60))
+        #expect(scene.takeOutputs() == [.select(Self.id("slate")), .switched(to: Self.id("slate"), .fallback)])
+        scene.setViewers(0)
+        #expect(scene.takeOutputs() == [.stopFallback])
+        scene.leave("slate")
+        scene.run(.seconds(25))
+        #expect(scene.takeOutputs() == [.close])
+    }
+
+    @Test("there is no slate without a text, and none if the platform makes none", arguments: [true, false])
+    func withoutSlate(makesSlates: Bool) {
+        var scene = Scene(makesSlates: makesSlates) { if makesSlates { $0.slate = "" } }
+        scene.join("a")
+        scene.setViewers(1)
+        scene.run(.seconds(1))
+        _ = scene.takeOutputs()
+        scene.leave("a")
+        scene.run(.seconds(60))
         #expect(scene.takeOutputs() == [])
     }
 

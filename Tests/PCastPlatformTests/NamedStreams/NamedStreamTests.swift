@@ -202,7 +202,7 @@ struct NamedStreamTests {
             #expect(created.status == 200)
             #expect(try await name("show", platform)?.state == "idle")
             for body in [
-                #"{"fallback":""}"#, #"{"source":"gopher://x"}"#, #"{"closeAfter":-1}"#, "[]",
+                #"{"fallback":""}"#, #"{"slate":"\n"}"#, #"{"source":"gopher://x"}"#, #"{"closeAfter":-1}"#, "[]",
             ] {
                 #expect(try await platform.ask("PUT", "/pcast/name/show", body).status == 400, "\(body)")
             }
@@ -238,7 +238,7 @@ struct NamedStreamTests {
                 configuration.storage.directory = directory
             }
             try await run([Self.declaration("fixed")], keeping) { platform, _ async throws in
-                let body = #"{"fallback":"fixed","standby":true,"closeAfter":2.5}"#
+                let body = #"{"fallback":"fixed","slate":"Soon","standby":true,"closeAfter":2.5}"#
                 #expect(try await platform.ask("PUT", "/pcast/name/show", body).status == 200)
                 #expect(try await platform.ask("PUT", "/pcast/name/other", "{}").status == 200)
                 #expect(try await platform.ask("PUT", "/pcast/name/removed", "{}").status == 200)

@@ -142,6 +142,7 @@ struct DeclarationRequest: Decodable {
     /// The duration in seconds.
     let closeAfter: Double?
     let fallback: String?
+    let slate: String?
     let standby: Bool?
     let switchBack: Bool?
     let forward: [String]?
@@ -165,6 +166,7 @@ struct DeclarationRequest: Decodable {
             declaration.fallback = StreamDeclaration.Fallback(
                 fallback, isDeclared: await names.declarations[fallback] != nil)
         }
+        declaration.slate = slate ?? StreamDeclaration.defaultSlate
         declaration.hasStandby = standby ?? false
         declaration.switchesBack = switchBack ?? true
         declaration.forward = forward ?? []

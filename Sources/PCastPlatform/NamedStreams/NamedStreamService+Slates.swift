@@ -1,0 +1,77 @@
+import Logging
+import PCastCore
+import PCastIO
+import PCastSFU
+
+/// The slates of declared streams, which fill the time without a publisher.
+extension NamedStreamService {
+    /// Makes the slate of a name from its last frame, and plays it.
+    func startSlate(of name: String) {
+        guard let entry = entries[name] else { return }
+        let start = (entry.starts[.fallback] ?? 0) + 1
+        entries[name]?.starts[.fallback] = start
+        if entries[name]?.slate == nil { entries[name]?.slate = ShownSlate() }
+        Task {
+            do throws(APIError) {
+                try await playSlate(start, of: name)
+            } catch {
+                logger.warning("slate not made", metadata: ["name": "\(name)", "error": "\(error.detail)"])
+                jobEnded(.fallback, start, of: name, why: error.message)
+            }
+        }
+    }
+
+    private func playSlate(_ start: Int, of name: String) async throws(APIError) {
+        guard let slates, let entry = entries[name], let stream = entry.stream, let media = entry.media else { return }
+        // Without video there is nothing to show.
+        guard media.video != nil else { return }
+        guard entries.values.count(where: { $0.slate?.player != nil }) < SlateService.maximumCount else {
+            throw APIError(.capacity, "There are too many slates: retry later.")
+        }
+        let last: LastFrames
+        if let known = entry.slate?.last {
+            last = known
+        } else {
+            guard let found = await router.lastFrames(of: stream, maximumSize: SlateService.maximumSourceSize) else {
+                return
+            }
+            last = found
+        }
+        guard isWanted(.fallback, start, of: name) else { return }
+        entries[name]?.slate?.last = last
+        let slate = try await slates.slate(entry.declaration.slate, over: last)
+        guard isWanted(.fallback, start, of: name), !isStopping else { return }
+        let published = try await directory.publishFallback(
+            of: name, of: entry.application,
+            ingesting: IngestMedia(video: slate.codec, hasAudio: media.hasAudio), group: declarations.root(of: name),
+            onEnd: { [weak self] end in await self?.slateEnded(start, of: name, why: end.wire) })
+        var player = SlatePlayer(slate, hasAudio: media.hasAudio, from: MonotonicClock.wallTime())
+        let task = Task { await player.run(into: published.feed) }
+        let shown = ShownSlate(last: last, id: published.id, player: task)
+        guard isWanted(.fallback, start, of: name) else { return await end(shown) }
+        entries[name]?.slate = shown
+    }
+
+    /// Records that the stream of a slate has ended by itself, for example because an operator has ended it.
+    private func slateEnded(_ start: Int, of name: String, why: String) {
+        guard entries[name]?.starts[.fallback] == start else { return }
+        entries[name]?.slate?.player?.cancel()
+        entries[name]?.slate = ShownSlate(last: entries[name]?.slate?.last)
+        jobEnded(.fallback, start, of: name, why: why)
+    }
+
+    /// Stops the slate of a name.
+    func stopSlate(of name: String) async {
+        // The end of this slate does not count as a failure.
+        entries[name]?.starts[.fallback, default: 0] += 1
+        guard let slate = entries[name]?.slate else { return }
+        entries[name]?.slate = nil
+        await end(slate)
+    }
+
+    /// Ends what remains of a slate.
+    func end(_ slate: ShownSlate) async {
+        slate.player?.cancel()
+        if let id = slate.id { await directory.end(id, reason: .ended, description: "") }
+    }
+}

@@ -1,0 +1,86 @@
+package import PCastCore
+import PCastRTP
+import PCastWebRTC
+
+/// The video of a stream since its newest key frame, for a still image of its last frame.
+package struct LastFrames: Sendable {
+    /// The codec.
+    package var codec: Codec
+    /// The frames in decoding order. The first one is the key frame. Empty if the stream does not have the key frame any more.
+    package var frames: [EncodedFrame]
+    /// The size of the frames; nil if it is unknown.
+    package var dimensions: Dimensions?
+
+    /// Creates a value.
+    package init(codec: Codec, frames: [EncodedFrame], dimensions: Dimensions?) {
+        (self.codec, self.frames, self.dimensions) = (codec, frames, dimensions)
+    }
+}
+
+extension SFU {
+    /// Returns the video of a stream since its newest key frame, of its largest layer that has one. It reads the log once, and
+    /// is not for each packet.
+    ///
+    /// - Parameters:
+    ///   - stream: The stream, of which this shard has the publisher.
+    ///   - maximumSize: The maximum size of the frames in bytes. If they have more, the key frame is returned alone.
+    /// - Returns: The frames; nil if the stream is unknown or has no video.
+    package func lastFrames(of stream: StreamID, maximumSize: Int) -> LastFrames? {
+        guard let index = streamIndices[stream] else { return nil }
+        return forwarder.lastFrames(stream: index, maximumSize: maximumSize)
+    }
+}
+
+extension Forwarder {
+    func lastFrames(stream index: Int, maximumSize: Int) -> LastFrames? {
+        let published = streams.address(index)
+        guard published.pointee.layers.exist else { return nil }
+        var largest: (layer: Int, rank: Int)?
+        for layer in published.pointee.layers.indices where !published.pointee.receiver.isRendition(layer) {
+            guard published.pointee.layers[layer].exists else { continue }
+            let size = published.pointee.layers[layer].dimensions
+            // A layer with a key frame precedes larger ones without it.
+            let hasKeyFrame = published.pointee.layers[layer].log.newestKeyFrame != nil
+            let rank = (size.map { $0.width * $0.height } ?? 0) + (hasKeyFrame ? 1 << 40 : 0)
+            if rank > largest?.rank ?? -1 { largest = (layer, rank) }
+        }
+        guard let layer = largest?.layer else { return nil }
+        return published.pointee.layers[layer].lastFrames(maximumSize: maximumSize)
+    }
+}
+
+extension PublishedTrack {
+    /// Returns the frames since the newest key frame; nil if the track does not exist.
+    fileprivate func lastFrames(maximumSize: Int) -> LastFrames? {
+        guard let codec = sourceFormat?.codec else { return nil }
+        var found = LastFrames(codec: codec, frames: [], dimensions: dimensions)
+        guard let first = log.newestKeyFrame else { return found }
+        var buffer = JitterBuffer(codec: codec, maximumPayloadSize: PacketLog.maximumPayloadSize)
+        buffer.remember(parameterSets)
+        var position = first
+        var size = 0
+        while position < log.end {
+            let entry = log[position]
+            // Parameter sets that the SFU repeats have no sequence number.
+            if entry.sequence >= 0 {
+                _ = buffer.insert(
+                    payload: log.payload(at: position), sequenceNumber: UInt16(truncatingIfNeeded: entry.sequence),
+                    timestamp: entry.timestamp, marker: entry.marker, at: entry.arrival)
+            }
+            position += 1
+            // After a packet that is missing, no frames follow: the next key frame is not in the log yet.
+            while case .frame(let frame)? = buffer.poll(at: entry.arrival) {
+                size += frame.bytes.count
+                guard size <= maximumSize else {
+                    found.frames = found.frames.first.map { [$0] } ?? []
+                    return found
+                }
+                found.frames.append(
+                    EncodedFrame(
+                        codec: codec, bytes: frame.bytes, isKeyFrame: frame.isKeyFrame,
+                        timestamp: MediaTime(ticks: frame.timestamp.ticks, rate: .video), captureTime: nil))
+            }
+        }
+        return found
+    }
+}

@@ -16,7 +16,7 @@ extension EndToEnd {
         }
 
         /// Starts a platform with declared streams. Files are read in the folder of the test.
-        private static func start(
+        static func start(
             in workspace: TestWorkspace, _ streams: String, _ options: [String] = []
         ) async throws -> LocalPlatform {
             let configuration = workspace.path("pcast.yaml")
@@ -35,7 +35,7 @@ extension EndToEnd {
         }
 
         /// Waits for the state of a name.
-        private static func waitFor(_ state: String, of name: String, _ platform: LocalPlatform) async throws {
+        static func waitFor(_ state: String, of name: String, _ platform: LocalPlatform) async throws {
             let end = ContinuousClock.now + .timeout
             while true {
                 let current = try await Self.name(name, of: platform).state
@@ -289,7 +289,7 @@ extension EndToEnd {
         }
 
         /// Declares a stream.
-        private static func declare(_ name: String, _ body: String, _ platform: LocalPlatform) async throws {
+        static func declare(_ name: String, _ body: String, _ platform: LocalPlatform) async throws {
             try await platform.workspace.run(
                 "curl",
                 [

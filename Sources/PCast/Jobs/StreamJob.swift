@@ -240,6 +240,28 @@ final class DecimatedVideoSource: VideoSource {
     func stop() { source.stop() }
 }
 
+/// The interval of key frames in a pushed stream. Encoders of WebRTC make them on request only, but a server that receives
+/// the push cannot request any. It needs them for its own viewers and segments.
+struct KeyFrameInterval: Hashable, Sendable {
+    /// The time after which a key frame is requested.
+    static let longest = TimeSpan.seconds(2 as Int64)
+
+    /// The arrival of the last key frame, or the time of the last request; nil before the first key frame.
+    private var last: Instant?
+
+    /// Records a frame. Returns whether a key frame must be requested.
+    mutating func observe(_ frame: EncodedFrame, at arrival: Instant) -> Bool {
+        guard frame.codec.mediaType == .video else { return false }
+        if frame.isKeyFrame {
+            last = arrival
+            return false
+        }
+        guard let last, arrival - last >= Self.longest else { return false }
+        self.last = arrival
+        return true
+    }
+}
+
 /// A subscribed stream that is pushed to an address.
 final class EgressJob: Sendable {
     private let media: RemoteMedia
@@ -262,8 +284,11 @@ final class EgressJob: Sendable {
             throw PCastError(.failed, .media, "\(error)")
         }
         self.media = media
-        sinkID = media.feed.add { [pusher] media in
-            if case .frame(let frame, let arrival) = media { pusher.push(frame, arrivedAt: arrival) }
+        let keyFrames = Mutex(KeyFrameInterval())
+        sinkID = media.feed.add { [pusher, call = media.call] media in
+            guard case .frame(let frame, let arrival) = media else { return }
+            pusher.push(frame, arrivedAt: arrival)
+            if keyFrames.withLock({ $0.observe(frame, at: arrival) }) { call.requestKeyFrame() }
         }
         // The pusher waits for a key frame before it sends anything.
         media.call.requestKeyFrame()

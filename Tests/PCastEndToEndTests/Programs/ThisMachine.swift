@@ -80,6 +80,28 @@ enum ThisMachine {
         return nil
     }()
 
+    /// nginx and its module for RTMP, with the prefix at which both are installed or unpacked; nil if there are none.
+    static let nginxRTMP: (program: String, module: String)? = {
+        let found = ["", "\(cache)/nginx"].map { prefix in
+            (program: "\(prefix)/usr/sbin/nginx", module: "\(prefix)/usr/lib/nginx/modules/ngx_rtmp_module.so")
+        }.first { paths in
+            FileManager.default.isExecutableFile(atPath: paths.program)
+                && FileManager.default.isReadableFile(atPath: paths.module)
+        }
+        if found == nil { _ = dropFrame("nginx-rtmp as a server", "scripts/peers has not installed it") }
+        return found
+    }()
+
+    /// Whether Janus is installed, and can run in a network namespace.
+    static let hasJanus: Bool = {
+        guard can("Janus as a server", when: ["ip", "python3"]) else { return false }
+        let isInstalled = ["/usr", "\(cache)/janus/usr"].contains {
+            FileManager.default.isExecutableFile(atPath: "\($0)/bin/janus")
+        }
+        guard isInstalled else { return dropFrame("Janus as a server", "scripts/peers has not installed it") }
+        return hasNamespaces
+    }()
+
     /// The folder with pebble, a certificate authority for tests, where certbot is also installed; otherwise nil.
     static let pebble: String? = {
         let part = "certificates requested by certbot"

@@ -29,10 +29,27 @@ extension SFU {
         guard let index = streamIndices[stream] else { return nil }
         return forwarder.lastFrames(stream: index, maximumSize: maximumSize)
     }
+
+    /// Requests a key frame of the layer that ``lastFrames(of:maximumSize:)`` reads, if the newest one may soon be overwritten
+    /// in the log. Call it every few seconds for a stream whose last frames may be needed.
+    package mutating func keepLastFrames(of stream: StreamID) {
+        guard let index = streamIndices[stream], let layer = forwarder.largestLayer(stream: index) else { return }
+        let track = forwarder.streams.address(index).pointee.layers.address(layer)
+        guard track.pointee.log.end > 0 else { return }
+        let count = track.pointee.log.newestKeyFrame.map { track.pointee.log.end - $0 } ?? .max
+        guard count > track.pointee.log.capacity / 2 else { return }
+        requestKeyFrame(of: stream, layer: layer)
+    }
 }
 
 extension Forwarder {
     func lastFrames(stream index: Int, maximumSize: Int) -> LastFrames? {
+        guard let layer = largestLayer(stream: index) else { return nil }
+        return streams.address(index).pointee.layers[layer].lastFrames(maximumSize: maximumSize)
+    }
+
+    /// Returns the largest layer of a publisher, or of those with a key frame; nil without video.
+    func largestLayer(stream index: Int) -> Int? {
         let published = streams.address(index)
         guard published.pointee.layers.exist else { return nil }
         var largest: (layer: Int, rank: Int)?
@@ -44,8 +61,7 @@ extension Forwarder {
             let rank = (size.map { $0.width * $0.height } ?? 0) + (hasKeyFrame ? 1 << 40 : 0)
             if rank > largest?.rank ?? -1 { largest = (layer, rank) }
         }
-        guard let layer = largest?.layer else { return nil }
-        return published.pointee.layers[layer].lastFrames(maximumSize: maximumSize)
+        return largest?.layer
     }
 }
 

@@ -122,6 +122,30 @@ struct IngestTests {
         #expect(network.sfu.lastFrames(of: StreamID("none"), maximumSize: 1 << 20) == nil)
     }
 
+    @Test("a key frame is requested before the newest one is lost, and not earlier")
+    func keptLastFrames() throws {
+        let network = VirtualNetwork()
+        let publisher = try network.publish()
+        #expect(network.run { publisher.isConnected })
+        let viewer = try network.view()
+        #expect(network.run { viewer.isConnected })
+        var broadcast = Broadcast(.h264)
+        broadcast.send(100, from: publisher, by: network)
+        let before = publisher.keyFrameRequests
+        network.sfu.keepLastFrames(of: VirtualNetwork.stream)
+        network.settleRelay()
+        broadcast.send(10, from: publisher, by: network)
+        #expect(publisher.keyFrameRequests == before)
+        // A frame has two packets, and the log has space for 2,048.
+        broadcast.send(600, from: publisher, by: network)
+        network.sfu.keepLastFrames(of: VirtualNetwork.stream)
+        network.settleRelay()
+        broadcast.send(50, from: publisher, by: network)
+        #expect(publisher.keyFrameRequests == before + 1)
+        let last = try #require(network.sfu.lastFrames(of: VirtualNetwork.stream, maximumSize: 1 << 20))
+        #expect((1...50).contains(last.frames.count))
+    }
+
     @Test("viewers on another shard receive the stream, too")
     func replica() throws {
         let network = try network(shards: 2)

@@ -17,6 +17,9 @@ struct SourcesCommand: AsyncParsableCommand {
             frame, in milliseconds. A viewer whose source is not ready requests it again. “bound” is the time of the slowest one that \
             the processors allow: the CPU time of all starts, divided by the number of processors, but at least \
             the time of one source alone. Sources delay one another if the slowest one takes longer than that.
+
+            At last, the first of two encoders of a stream with a standby is stopped and continued again and again \
+            (--switches). “takeover” and “return” are the longest times without a frame at a viewer, in milliseconds.
             """)
 
     @Option(help: "Number of declared sources.")
@@ -28,12 +31,16 @@ struct SourcesCommand: AsyncParsableCommand {
     @Option(help: "Number of sources that are started at the same time; 0 for none.")
     var starts = 200
 
+    @Option(help: "Number of times that a standby takes over; 0 for none.")
+    var switches = 10
+
     @OptionGroup var options: ReportOptions
 
     func validate() throws {
         guard (1...10_000).contains(sources), (1...600).contains(seconds), (0...1_000).contains(starts) else {
             throw ValidationError("--sources must be 1 to 10000, --seconds 1 to 600, and --starts at most 1000.")
         }
+        guard (0...1_000).contains(switches) else { throw ValidationError("--switches must be at most 1000.") }
     }
 
     /// The cost of a platform.
@@ -67,6 +74,17 @@ struct SourcesCommand: AsyncParsableCommand {
             ]
             metrics += started
             targets += [Target("slowestToBound", .atMost(1.5)), Target("withoutVideo", .exactly(0))]
+        }
+        if switches > 0 {
+            let result = try await StandbySwitches(count: switches).measure(&report)
+            metrics += [
+                ("takeoverP50", Percentile.of(result.takeovers, 0.5)), ("takeoverSlowest", result.takeovers.max()),
+                ("returnP50", Percentile.of(result.returns, 0.5)), ("returnSlowest", result.returns.max()),
+            ]
+            targets += [
+                Target("takeoverP50", .atMost(300)), Target("takeoverSlowest", .atMost(1_000)),
+                Target("returnP50", .atMost(300)), Target("returnSlowest", .atMost(1_000)),
+            ]
         }
         try report.finish(metrics, targets: targets)
     }

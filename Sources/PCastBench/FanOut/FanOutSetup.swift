@@ -20,13 +20,16 @@ final class FanOutSetup: Sendable {
     let platform: PCastProcess
     let server: TransportAddress
     let uri: String
+    /// The port for RTMP; nil if it is not open.
+    let rtmpPort: Int?
     private let secret: String
     private static let application = "bench"
 
-    private init(platform: PCastProcess, server: TransportAddress, uri: String, secret: String) {
+    private init(platform: PCastProcess, server: TransportAddress, uri: String, rtmpPort: Int?, secret: String) {
         self.platform = platform
         self.server = server
         self.uri = uri
+        self.rtmpPort = rtmpPort
         self.secret = secret
     }
 
@@ -49,11 +52,15 @@ final class FanOutSetup: Sendable {
             environment: environment.merging(["PCAST_SERVE_APPLICATION": "\(application):\(secret)"]) { $1 },
             behind: isPinned ? Processor.prefix(relayProcessor) : processor.map { Processor.prefix($0) } ?? [])
         do {
-            guard case .string(let uri)? = try await platform.next("listening")["uri"],
+            let listening = try await platform.next("listening")
+            guard case .string(let uri)? = listening["uri"],
                 let port = uri.split(separator: ":").last.flatMap({ UInt16($0) })
             else { throw BenchFailure("the platform did not report its address") }
+            var rtmpPort: Int?
+            if case .number(let number)? = listening["rtmpPort"] { rtmpPort = number.integer.map { Int($0) } }
             return FanOutSetup(
-                platform: platform, server: TransportAddress(ip: .loopbackV4, port: port), uri: uri, secret: secret)
+                platform: platform, server: TransportAddress(ip: .loopbackV4, port: port), uri: uri,
+                rtmpPort: rtmpPort, secret: secret)
         } catch {
             platform.stop()
             throw error
@@ -71,6 +78,14 @@ final class FanOutSetup: Sendable {
     }
 
     func publishingToken() throws -> String { try builder.forPublishingOnly().build() }
+    /// Returns a token for publishing a declared stream.
+    func publishingToken(name: String) throws -> String {
+        try builder.forPublishingOnly().applyTag("name:\(name)").build()
+    }
+
+    /// The value of `Authorization` for the management API.
+    var authorization: String { "Basic " + Data("\(Self.application):\(secret)".utf8).base64EncodedString() }
+
     func authenticationToken() throws -> String { try builder.forAuthenticationOnly().build() }
 
     func viewingToken(_ stream: StreamID) throws -> String {

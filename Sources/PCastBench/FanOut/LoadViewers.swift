@@ -107,6 +107,11 @@ final class LoadViewers: Sendable {
         if let refusal { throw refusal }
     }
 
+    /// Records the arrivals of frames at all viewers that have joined.
+    func record(_ gap: VideoGap) async {
+        await loop.call { viewersLoad, _ in viewersLoad.forEach { $0.gap = gap } }
+    }
+
     /// Waits until a number of viewers have received frames.
     func waitUntilWatching(_ count: Int, within timeout: TimeSpan) async throws {
         let limit = MonotonicClock.now() + timeout

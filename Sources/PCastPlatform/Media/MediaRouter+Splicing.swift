@@ -65,6 +65,11 @@ extension MediaRouter {
         (try? await loop(of: stream)?.call { sfu, _ in sfu.lastFrames(of: stream, maximumSize: maximumSize) }) ?? nil
     }
 
+    /// Requests a key frame of a stream before its newest one is lost; see `SFU.keepLastFrames`.
+    func keepLastFrames(of stream: StreamID) {
+        try? loop(of: stream)?.submit { sfu, _ in sfu.keepLastFrames(of: stream) }
+    }
+
     /// Returns the arrivals of streams; see `SFU.arrivals`.
     func arrivals(of streams: [StreamID]) async -> [StreamID: SFU.StreamArrivals] {
         let places = capacity.withLock { capacity in

@@ -5,6 +5,19 @@ import PCastSFU
 
 /// The slates of declared streams, which fill the time without a publisher.
 extension NamedStreamService {
+    /// The interval in which the SFU is requested to keep the frames for a slate. It bounds the key frames for this purpose.
+    private static let keepingInterval = TimeSpan.seconds(5 as Int64)
+
+    /// Lets the SFU keep a key frame of a name, which a slate may need. WebRTC publishers make key frames on request only.
+    func keepLastFrames(of name: String, at now: Instant) {
+        guard slates != nil, let entry = entries[name], entry.declaration.hasSlate, entry.machine.viewers > 0,
+            entry.slate == nil, let stream = entry.stream,
+            entry.keptAt.map({ now - $0 >= Self.keepingInterval }) ?? true
+        else { return }
+        entries[name]?.keptAt = now
+        router.keepLastFrames(of: stream)
+    }
+
     /// Makes the slate of a name from its last frame, and plays it.
     func startSlate(of name: String) {
         guard let entry = entries[name] else { return }

@@ -30,6 +30,8 @@ actor NamedStreamService {
         var jobs: [NamedStreamMachine.Role: StreamID] = [:]
         /// The slate; nil while none is needed.
         var slate: ShownSlate?
+        /// The time at which the frames for a slate were kept.
+        var keptAt: Instant?
         /// The number of starts of each job, so that an earlier one does not count.
         var starts: [NamedStreamMachine.Role: Int] = [:]
         /// The pushes by their URIs.
@@ -316,6 +318,7 @@ actor NamedStreamService {
             let pushing = entry.pushes.values.count { $0.id != nil }
             let count = max(watching - pushing, 0) + entry.waiting.count + users(of: name)
             updatePushes(of: name, at: now)
+            keepLastFrames(of: name, at: now)
             update(name) { machine, now in
                 machine.setViewers(count, at: now)
                 machine.advance(to: now, read)

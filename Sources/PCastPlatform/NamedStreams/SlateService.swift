@@ -15,10 +15,10 @@ struct Slate: Sendable {
 /// the platform does not process video of publishers itself. It runs once for each gap, and its frames are played in a loop,
 /// so that a slate that is shown needs no process and no encoder.
 final class SlateService: Sendable {
-    /// The frames per second of a slate.
-    static let frameRate = 5
+    /// The frames per second of a slate. A frame is not longer than the shortest part of HLS.
+    static let frameRate = 10
     /// The number of frames of a slate, which last two seconds. New viewers wait no longer for a key frame.
-    static let frameCount = 10
+    static let frameCount = 20
     /// The maximum number of slates that are shown at the same time.
     static let maximumCount = 64
     /// The maximum size of the last frames of a stream that are passed on, in bytes.

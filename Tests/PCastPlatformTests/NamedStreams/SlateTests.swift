@@ -141,6 +141,7 @@ struct SlateTests {
     @Test("viewers of a name receive a slate while it has no publisher, and a slate is made for each gap")
     func gaps() async throws {
         try await withTemporaryDirectory { directory in
+            try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
             let (output, log) = ("\(directory)/output", "\(directory)/log")
             try Data(Self.output).write(to: URL(fileURLWithPath: output))
             var declaration = StreamDeclaration(name: "show")

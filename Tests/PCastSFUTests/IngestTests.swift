@@ -104,22 +104,29 @@ struct IngestTests {
         #expect(viewer.video.map(\.frame.bytes) == encoder.video.suffix(viewer.video.count).map(\.bytes))
     }
 
+    private static func lastFrames(
+        in network: VirtualNetwork, of stream: StreamID = VirtualNetwork.stream, maximumSize: Int = 1 << 20
+    ) -> LastFrames? {
+        network.sfu.lastFrames(of: stream, maximumSize: maximumSize)
+    }
+
     @Test("the last frames are those since the newest key frame, or that one if they are too large")
     func lastFrames() throws {
         let network = try network()
-        let none = try #require(network.sfu.lastFrames(of: VirtualNetwork.stream, maximumSize: 1 << 20))
+        let none = try #require(Self.lastFrames(in: network))
         #expect(none.frames.isEmpty && none.codec == .h264)
         var encoder = Encoder(.h264, keyFrameInterval: 50)
         encoder.send(120, by: network)
-        let expected = encoder.video[(try #require(encoder.video.lastIndex(where: \.isKeyFrame)))...]
-        let last = try #require(network.sfu.lastFrames(of: VirtualNetwork.stream, maximumSize: 1 << 20))
+        let newest = encoder.video.lastIndex { $0.isKeyFrame }
+        let expected = encoder.video[(try #require(newest))...]
+        let last = try #require(Self.lastFrames(in: network))
         #expect(last.frames.map(\.bytes) == expected.map(\.bytes))
         #expect(last.frames.map(\.isKeyFrame) == expected.map(\.isKeyFrame))
         let size = try #require(expected.first).bytes.count
-        let alone = network.sfu.lastFrames(of: VirtualNetwork.stream, maximumSize: size + 1)
-        #expect(alone?.frames.map(\.bytes) == [try #require(expected.first).bytes])
-        #expect(network.sfu.lastFrames(of: VirtualNetwork.stream, maximumSize: 1)?.frames.isEmpty == true)
-        #expect(network.sfu.lastFrames(of: StreamID("none"), maximumSize: 1 << 20) == nil)
+        let alone = Self.lastFrames(in: network, maximumSize: size + 1)
+        #expect(alone?.frames.map(\.bytes) == expected.prefix(1).map(\.bytes))
+        #expect(Self.lastFrames(in: network, maximumSize: 1)?.frames.isEmpty == true)
+        #expect(Self.lastFrames(in: network, of: StreamID("none")) == nil)
     }
 
     @Test("a key frame is requested before the newest one is lost, and not earlier")
@@ -142,7 +149,7 @@ struct IngestTests {
         network.settleRelay()
         broadcast.send(50, from: publisher, by: network)
         #expect(publisher.keyFrameRequests == before + 1)
-        let last = try #require(network.sfu.lastFrames(of: VirtualNetwork.stream, maximumSize: 1 << 20))
+        let last = try #require(Self.lastFrames(in: network))
         #expect((1...50).contains(last.frames.count))
     }
 

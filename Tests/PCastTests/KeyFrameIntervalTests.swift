@@ -18,7 +18,8 @@ struct KeyFrameIntervalTests {
         var interval = KeyFrameInterval()
         return stride(from: 0, through: end, by: 100).filter { time in
             let now = Instant(nanoseconds: 0) + .milliseconds(time)
-            #expect(!interval.observe(frame(.opus, isKeyFrame: true), at: now))
+            let isRequestedForAudio = interval.observe(frame(.opus, isKeyFrame: true), at: now)
+            #expect(!isRequestedForAudio)
             return interval.observe(frame(.h264, isKeyFrame: keyFrames.contains(time)), at: now)
         }
     }

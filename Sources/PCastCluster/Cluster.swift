@@ -8,10 +8,9 @@ import Synchronization
 package final class Cluster: StreamLookup {
     private let member: Mutex<ClusterMember>
     private let directory: any ClusterDirectory
-    private let continuation: AsyncStream<ClusterEvent>.Continuation
 
-    /// The events, which have one reader. If more than 1,024 wait, the oldest are dropped.
-    package let events: AsyncStream<ClusterEvent>
+    /// The events, which have one reader.
+    package let events = ClusterEvents()
 
     /// The interval in which deadlines are checked.
     private static let interval = Duration.milliseconds(250)
@@ -25,7 +24,6 @@ package final class Cluster: StreamLookup {
         self.directory = directory
         let seed = UInt64.random(in: .min ... .max)
         member = Mutex(ClusterMember(node, timing: timing, seed: seed, at: MonotonicClock.now()))
-        (events, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1_024))
     }
 
     /// Follows the directory until the task is cancelled. Then it removes the values of this node, if the directory is
@@ -48,7 +46,7 @@ package final class Cluster: StreamLookup {
             await directory.close()
         }.value
         await reading.value
-        continuation.finish()
+        events.finish()
     }
 
     /// Changes the member, and performs its outputs.
@@ -62,7 +60,7 @@ package final class Cluster: StreamLookup {
 
     private func perform(_ output: ClusterMember.Output) {
         switch output {
-        case .event(let event): continuation.yield(event)
+        case .event(let event): events.yield(event)
         case .write(let record, let revision, let operation):
             Task { [self] in
                 let result: Result<UInt64?, DirectoryError>

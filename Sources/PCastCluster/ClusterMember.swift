@@ -12,15 +12,15 @@ package struct ClusterMember: Sendable {
     /// The maximum number of values that a node keeps. Further streams of other nodes are ignored.
     package static let valueLimit = 200_000
 
-    private struct Value {
+    struct Value {
         let record: ClusterRecord
         let revision: UInt64
-        /// The local time at which the value arrived first.
-        let received: Instant
+        /// The local time until which this node keeps a revocation; nil for other values.
+        let expires: Instant?
     }
 
     /// A publication of this node.
-    private struct Publication {
+    struct Publication {
         var stream: ClusterStream
         let claim: Claim
         /// The epoch that this node has claimed; nil before the first claim, and after another node has claimed it.
@@ -32,56 +32,56 @@ package struct ClusterMember: Sendable {
     }
 
     /// Another node.
-    private struct Peer {
+    struct Peer {
         /// The last local time at which a renewal arrived.
         var renewed: Instant
         var renewal: (incarnation: UInt64, number: UInt64)?
         var isLost = false
     }
 
-    private let timing: Timing
-    private var random: ClaimSequence
+    let timing: Timing
+    var random: ClaimSequence
     /// The announcement of this node.
     package private(set) var node: ClusterNode
-    private var values: [ClusterKey: Value] = [:]
-    private var peers: [String: Peer] = [:]
+    var values: [ClusterKey: Value] = [:]
+    var peers: [String: Peer] = [:]
     /// The nodes of which the directory has a publication that stands by, by name.
-    private var standbyNodes: [String: Set<String>] = [:]
-    private var publications: [String: Publication] = [:]
+    var standbyNodes: [String: Set<String>] = [:]
+    var publications: [String: Publication] = [:]
     /// The operations that have not finished, by their keys.
-    private var operations: [ClusterKey: UInt64] = [:]
-    private var nextOperation: UInt64 = 0
+    var operations: [ClusterKey: UInt64] = [:]
+    var nextOperation: UInt64 = 0
     /// The keys whose values may differ from what this node wants.
-    private var unsettled = ClusterKeyQueue()
+    var unsettled = ClusterKeyQueue()
     /// The times before which a key is not written again.
-    private var retries: [ClusterKey: Instant] = [:]
+    var retries: [ClusterKey: Instant] = [:]
     /// The values that this node removes.
-    private var removals: Set<ClusterKey> = []
+    var removals: Set<ClusterKey> = []
     /// The drain requests and revocations that this node writes.
-    private var requests: [ClusterKey: ClusterRecord] = [:]
-    private var outputs: [Output] = []
-    private var now: Instant
-    private var nextRenewal: Instant
+    var requests: [ClusterKey: ClusterRecord] = [:]
+    var outputs: [Output] = []
+    var now: Instant
+    var nextRenewal: Instant
     /// A number above all revisions and epochs that this node has seen, also of removed records (a Lamport clock).
-    private var logicalTime: UInt64 = 0
+    var logicalTime: UInt64 = 0
     /// Whether the directory is connected and has reported all its values.
     package private(set) var isSynchronized = false
     /// Whether another process has the name of this node. Then this one announces nothing more.
     package private(set) var isSuperseded = false
     /// Whether this process has written its announcement.
-    private var hasAnnounced = false
+    var hasAnnounced = false
     /// The last announcement of a process that had the name and does not run any more; nil if none is known.
-    private var formerProcess: (incarnation: UInt64, renewal: UInt64)?
+    var formerProcess: (incarnation: UInt64, renewal: UInt64)?
     /// Another process that has announced the name, and the time of its first announcement; nil for none.
-    private var otherProcess: (incarnation: UInt64, renewal: UInt64, since: Instant)?
-    private var isLeaving = false
+    var otherProcess: (incarnation: UInt64, renewal: UInt64, since: Instant)?
+    var isLeaving = false
     /// The keys that the directory has reported since it connected, until it has reported all.
-    private var seen: Set<ClusterKey> = []
+    var seen: Set<ClusterKey> = []
     /// The rejected values that were reported since the directory connected.
-    private var rejections: Set<String> = []
-    private static let rejectionLimit = 1_024
+    var rejections: Set<String> = []
+    static let rejectionLimit = 1_024
     /// The records of the writes that have not finished.
-    private var written: [ClusterKey: ClusterRecord] = [:]
+    var written: [ClusterKey: ClusterRecord] = [:]
 
     /// Creates the member of a node. `seed` makes its epochs different from those of all other processes.
     package init(_ node: ClusterNode, timing: Timing = Timing(), seed: UInt64, at now: Instant) {
@@ -155,83 +155,17 @@ package struct ClusterMember: Sendable {
         return true
     }
 
-    /// Announces that a token is not valid any more.
-    package mutating func revoke(_ revocation: TokenRevocation) { request(.revocation(revocation)) }
+    /// Announces that a token is not valid any more. A revocation that lasts longer is kept.
+    package mutating func revoke(_ revocation: TokenRevocation) {
+        let key = ClusterKey.revocation(revocation.token)
+        if let expires = values[key]?.expires, expires >= now + .seconds(revocation.lifetime) { return }
+        if case .revocation(let other) = requests[key], other.lifetime >= revocation.lifetime { return }
+        request(.revocation(revocation))
+    }
 
     private mutating func request(_ record: ClusterRecord) {
         requests[record.key] = record
         settle(record.key)
-    }
-
-    // MARK: Queries
-
-    /// Returns the current origin of a stream at another node; nil if it is unknown, lost, or this node.
-    package func origin(of name: String) -> StreamOrigin? {
-        guard publications[name]?.epoch == nil, case .stream(let stream) = values[.stream(name)]?.record,
-            stream.node != node.name, peers[stream.node]?.isLost == false,
-            case .node(let other) = values[.node(stream.node)]?.record
-        else { return nil }
-        return StreamOrigin(
-            node: other.name, address: other.address, stream: StreamID(stream.stream), epoch: stream.epoch)
-    }
-
-    /// Returns the nodes that publish a name: first its current origin, then those that stand by, in the order of their
-    /// names, so that all nodes select the same one. This node is included if it publishes the name, and lost ones are
-    /// left out. A node that stands by counts as one with the epoch of the current origin, also while the lease of that
-    /// one has not expired.
-    package func origins(of name: String) -> [StreamOrigin] {
-        let epoch = highestEpoch(of: name) ?? StreamEpoch(number: 0, claim: 0)
-        var standbys = (standbyNodes[name] ?? []).compactMap { node -> StreamOrigin? in
-            guard node != self.node.name, peers[node]?.isLost == false,
-                case .standby(let stream) = values[.standby(name, node: node)]?.record,
-                case .node(let other) = values[.node(node)]?.record
-            else { return nil }
-            return StreamOrigin(node: node, address: other.address, stream: StreamID(stream.stream), epoch: epoch)
-        }
-        var current = origin(of: name)
-        if let own = publications[name], !own.isFenced {
-            let origin = StreamOrigin(
-                node: node.name, address: node.address, stream: StreamID(own.stream.stream), epoch: own.epoch ?? epoch)
-            if own.epoch == nil { standbys.append(origin) } else { current = origin }
-        }
-        standbys.sort { $0.node < $1.node }
-        return (current.map { [$0] } ?? []) + standbys.filter { $0.node != current?.node }
-    }
-
-    /// Returns the epoch that this node has claimed for a name, and that the directory has acknowledged; nil if none.
-    package func claimedEpoch(of name: String) -> StreamEpoch? {
-        publications[name].flatMap { $0.isAnnounced ? $0.epoch : nil }
-    }
-
-    /// Returns the highest epoch of a name that this node knows; nil if it knows none.
-    package func highestEpoch(of name: String) -> StreamEpoch? {
-        let own = publications[name]?.epoch
-        guard case .stream(let stream) = values[.stream(name)]?.record else { return own }
-        return own.map { max($0, stream.epoch) } ?? stream.epoch
-    }
-
-    /// The nodes that are not lost, this one included, by name.
-    package var nodes: [ClusterNode] {
-        let others = peers.compactMap { name, peer -> ClusterNode? in
-            guard !peer.isLost, case .node(let other) = values[.node(name)]?.record else { return nil }
-            return other
-        }
-        return (others + [node]).sorted { $0.name < $1.name }
-    }
-
-    /// The streams of other nodes that are not lost.
-    package var remoteStreams: [ClusterStream] {
-        values.values.compactMap { value in
-            guard case .stream(let stream) = value.record, stream.node != node.name,
-                peers[stream.node]?.isLost == false, !ClusterStream.isRoomHome(stream.name)
-            else { return nil }
-            return stream
-        }
-    }
-
-    /// Whether a token is revoked.
-    package func isRevoked(_ token: String) -> Bool {
-        values[.revocation(token)] != nil || requests[.revocation(token)] != nil
     }
 
     // MARK: Inputs of the directory
@@ -266,7 +200,7 @@ package struct ClusterMember: Sendable {
     private mutating func synchronize() {
         for (key, value) in values where !seen.contains(key) {
             // A directory that has lost its data gets the revocations again.
-            if case .revocation = value.record, !removals.contains(key) { requests[key] = value.record }
+            if !removals.contains(key), let revocation = rest(of: value) { requests[key] = .revocation(revocation) }
             forget(key)
         }
         (isSynchronized, seen, retries) = (true, [], [:])
@@ -307,8 +241,8 @@ package struct ClusterMember: Sendable {
         // The claims after it must be epochs that records may have.
         logicalTime = max(logicalTime, min(revision, 1 << 61))
         let isNew = values[key] == nil && requests[key] == nil
-        let received = values[key]?.record == record ? values[key]?.received ?? now : now
-        values[key] = Value(record: record, revision: revision, received: received)
+        let expires = expiration(of: record)
+        values[key] = Value(record: record, revision: revision, expires: expires)
         switch record {
         case .stream(let stream):
             logicalTime = max(logicalTime, stream.epoch.number)
@@ -365,7 +299,7 @@ package struct ClusterMember: Sendable {
     }
 
     /// Returns whether another process may have the name, so that the next announcement waits for its renewal.
-    private mutating func waitsForOtherProcess() -> Bool {
+    mutating func waitsForOtherProcess() -> Bool {
         guard let otherProcess else { return false }
         if now - otherProcess.since < timing.renewal * 3 / 2 { return true }
         formerProcess = (otherProcess.incarnation, otherProcess.renewal)
@@ -405,7 +339,7 @@ package struct ClusterMember: Sendable {
         }
         if (values[key]?.revision ?? 0) < revision { receive(record, revision) }
         if case .node = record { hasAnnounced = true }
-        if requests[key] == record { requests[key] = nil }
+        if let request = requests[key], satisfies(record, request) { requests[key] = nil }
         unsettled.insert(key)
     }
 
@@ -441,10 +375,7 @@ package struct ClusterMember: Sendable {
         for name in peers.keys.sorted() {
             if let peer = peers[name], peer.isLost, now - peer.renewed > timing.removal { remove(name) }
         }
-        let expired = values.filter { _, value in
-            guard case .revocation(let revocation) = value.record else { return false }
-            return now - value.received > TimeSpan.seconds(revocation.lifetime)
-        }
+        let expired = values.filter { _, value in value.expires.map { $0 < now } ?? false }
         removeValues(of: expired.keys)
     }
 
@@ -468,121 +399,14 @@ package struct ClusterMember: Sendable {
         for key in keys.sorted() { unsettled.insert(key) }
     }
 
-    // MARK: Reconciliation
+    // MARK: Outputs
 
-    /// Compares a key with what this node wants, at once. Without the directory nothing is noted, because all keys that
-    /// this node wants are compared when the directory is connected.
-    private mutating func settle(_ key: ClusterKey) {
-        guard isSynchronized, !isSuperseded else { return }
-        unsettled.insert(key)
-        settleAll()
-    }
-
-    private mutating func settleAll() {
-        guard isSynchronized, !isSuperseded, !unsettled.isEmpty else { return }
-        // The lease is renewed first.
-        if unsettled.contains(.node(node.name)) { settleOne(.node(node.name)) }
-        guard operations.count < Self.operationLimit else { return }
-        for key in unsettled.keys where operations.count < Self.operationLimit { settleOne(key) }
-    }
-
-    private mutating func settleOne(_ key: ClusterKey) {
-        guard operations[key] == nil, retries[key].map({ now >= $0 }) ?? true else { return }
-        if key == .node(node.name), waitsForOtherProcess() { return }
-        unsettled.remove(key)
-        retries[key] = nil
-        let value = values[key]
-        switch key {
-        case .node(let name) where name == node.name:
-            if isLeaving {
-                if let value { remove(key, value.revision) }
-            } else if value?.record != .node(node) {
-                write(.node(node), value?.revision)
-            }
-        case .stream(let name):
-            // A directory that lost writes may have the announcement of a fenced publication again.
-            if publications[name]?.isFenced == false {
-                settlePublication(name, value)
-            } else {
-                settleEnd(key, value)
-            }
-            // The publication may stand by now, or not any more.
-            let standby = ClusterKey.standby(name, node: node.name)
-            if operations[standby] == nil { settleOne(standby) } else { unsettled.insert(standby) }
-        case .standby(let name, let owner) where owner == node.name:
-            settleStandby(name, value)
-        case .drain, .revocation, .node, .standby:
-            if let request = requests[key] {
-                if value?.record == request { requests[key] = nil } else { write(request, value?.revision) }
-            } else if removals.contains(key), let value {
-                remove(key, value.revision)
-            } else {
-                removals.remove(key)
-            }
-        }
-    }
-
-    /// Removes a stream of this node that has ended, or that of a node that is lost for a long time.
-    private mutating func settleEnd(_ key: ClusterKey, _ value: Value?) {
-        guard let value, case .stream(let stream) = value.record else {
-            removals.remove(key)
-            return
-        }
-        let isExpired = removals.contains(key) && peers[stream.node]?.isLost != false
-        if stream.node == node.name || isExpired { remove(key, value.revision) } else { removals.remove(key) }
-    }
-
-    /// Announces that a publication of this node stands by, or removes the announcement.
-    private mutating func settleStandby(_ name: String, _ value: Value?) {
-        if let publication = publications[name], publication.claim == .standby, publication.epoch == nil {
-            var stream = publication.stream
-            stream.epoch = StreamEpoch(number: 0, claim: 0)
-            let wanted = ClusterRecord.standby(stream)
-            if value?.record != wanted { write(wanted, value?.revision) }
-        } else if let value {
-            remove(.standby(name, node: node.name), value.revision)
-        }
-    }
-
-    private mutating func settlePublication(_ name: String, _ value: Value?) {
-        guard var publication = publications[name] else { return }
-        defer { if publications[name] != nil { publications[name] = publication } }
-        if let value, case .stream(let current) = value.record {
-            if let epoch = publication.epoch, current.epoch > epoch {
-                // Another claim is newer. It is fenced, whatever the directory says about revisions.
-                (publication.epoch, publication.isAnnounced) = (nil, false)
-                if current.node != node.name {
-                    publication.isFenced = publication.claim == .takeOver
-                    outputs.append(.event(.fenced(name, stream: publication.stream.stream, by: current.node)))
-                }
-                if publication.isFenced { return }
-            }
-            let isForeign = current.node != node.name
-            let isHeld = isForeign && peers[current.node]?.isLost == false
-            if isHeld, !publication.isAnnounced, ClusterStream.isRoomHome(name) { publication.epoch = nil }
-            if publication.epoch == nil, publication.claim == .standby, isHeld { return }
-        }
-        if publication.epoch == nil {
-            logicalTime += 1
-            publication.epoch = StreamEpoch(number: logicalTime, claim: random.next())
-        }
-        if let epoch = publication.epoch { publication.stream.epoch = epoch }
-        guard value?.record != .stream(publication.stream) else {
-            if !publication.isAnnounced {
-                publication.isAnnounced = true
-                outputs.append(.event(.announced(name, publication.stream.epoch)))
-            }
-            return
-        }
-        write(.stream(publication.stream), value?.revision)
-    }
-
-    private mutating func write(_ record: ClusterRecord, _ revision: UInt64?) {
+    mutating func write(_ record: ClusterRecord, _ revision: UInt64?) {
         written[record.key] = record
         outputs.append(.write(record, replacing: revision, operation: begin(record.key)))
     }
 
-    private mutating func remove(_ key: ClusterKey, _ revision: UInt64) {
+    mutating func remove(_ key: ClusterKey, _ revision: UInt64) {
         outputs.append(.remove(key, revision: revision, operation: begin(key)))
     }
 

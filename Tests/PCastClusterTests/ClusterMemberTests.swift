@@ -468,6 +468,70 @@ struct ClusterMemberTests {
         #expect(cluster.values.values[.revocation("t")] == nil)
     }
 
+    @Test("a shorter revocation of a token does not replace a longer one at any node")
+    func shorterRevocation() throws {
+        var cluster = TestCluster(["a", "b"])
+        cluster.members[0].member.revoke(TokenRevocation(token: "t", lifetime: 60))
+        cluster.settle()
+        cluster.members[1].member.revoke(TokenRevocation(token: "t", lifetime: 10))
+        cluster.settle()
+        cluster.advance(.seconds(30))
+        for member in cluster.members { #expect(member.member.isRevoked("t") == true) }
+        let record = try #require(cluster.values.values[.revocation("t")]?.record)
+        #expect(record == .revocation(TokenRevocation(token: "t", lifetime: 60)))
+        cluster.members[1].member.revoke(TokenRevocation(token: "t", lifetime: 90))
+        cluster.settle()
+        cluster.advance(.seconds(60))
+        for member in cluster.members { #expect(member.member.isRevoked("t") == true, "it was extended") }
+    }
+
+    @Test("a directory that has a shorter revocation again, because it lost a write, gets the longer one")
+    func restoredRevocation() throws {
+        var cluster = TestCluster(["a", "b"])
+        cluster.members[0].member.revoke(TokenRevocation(token: "t", lifetime: 10))
+        cluster.settle()
+        let older = cluster.values
+        cluster.members[0].member.revoke(TokenRevocation(token: "t", lifetime: 600))
+        cluster.settle()
+        cluster.values = older
+        for index in cluster.members.indices {
+            cluster.members[index].disconnect()
+            cluster.members[index].connect(cluster.values)
+        }
+        cluster.settle()
+        cluster.advance(.seconds(60))
+        for member in cluster.members { #expect(member.member.isRevoked("t") == true) }
+        guard case .revocation(let kept)? = cluster.values.values[.revocation("t")]?.record else {
+            Issue.record("the directory has no revocation")
+            return
+        }
+        #expect(kept.lifetime > 500)
+        // A node that joins later receives the longer one, too.
+        cluster.members.append(TestMember("c", seed: 9))
+        cluster.members[2].connect(cluster.values)
+        cluster.advance(.seconds(60))
+        #expect(cluster.members[2].member.isRevoked("t") == true)
+    }
+
+    @Test("no revocation is lost for the program, however many wait, and what it only logs is bounded")
+    func manyEvents() async {
+        let events = ClusterEvents()
+        let count = 5 * ClusterEvents.informationLimit
+        for index in 0..<count {
+            events.yield(.revoked("\(index)"))
+            events.yield(.failed("\(index)"))
+        }
+        events.finish()
+        var revoked: [String] = []
+        var failures: [String] = []
+        for await event in events {
+            if case .revoked(let token) = event { revoked.append(token) }
+            if case .failed(let reason) = event { failures.append(reason) }
+        }
+        #expect(revoked == (0..<count).map { "\($0)" })
+        #expect(failures == (0..<ClusterEvents.informationLimit).map { "\($0)" })
+    }
+
     @Test("a directory that has lost its data gets the revocations again")
     func lostRevocation() {
         var cluster = TestCluster(["a", "b"])

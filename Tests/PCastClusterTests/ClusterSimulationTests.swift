@@ -27,6 +27,8 @@ private struct ClusterSimulation {
     private var streams: [[String: String]]
     private var now = Instant(nanoseconds: 0)
     private var nextStream = 0
+    /// The tokens that are revoked for longer than the simulation takes.
+    private(set) var revoked: Set<String> = []
     /// The stream of each epoch that a member ever wrote.
     private var claims: [String: String] = [:]
     private(set) var failures: [String] = []
@@ -83,6 +85,11 @@ private struct ClusterSimulation {
                 random.happens(0.5) ? .takeOver : .standby)
         case 10:
             if let stream = streams[index].removeValue(forKey: name) { members[index].end(name, stream: stream) }
+        case 11:
+            // The later revocations of a token are longer or shorter than the former ones.
+            nextStream += 1
+            members[index].revoke(TokenRevocation(token: name, lifetime: nextStream % 2 == 0 ? 20 : 1_000))
+            if nextStream % 2 == 1 { revoked.insert(name) }
         default: break
         }
     }
@@ -223,6 +230,11 @@ private struct ClusterSimulation {
                 }
             }
         }
+        for token in revoked.sorted() {
+            for index in members.indices where !members[index].isRevoked(token) {
+                failures.append("the node \(index) accepts the revoked token \(token)")
+            }
+        }
         for index in members.indices where members[index].nodes.count != members.count {
             failures.append("the node \(index) knows \(members[index].nodes.map(\.name))")
         }
@@ -231,17 +243,20 @@ private struct ClusterSimulation {
 
 @Suite("A cluster with faults, on virtual time")
 struct ClusterSimulationTests {
-    @Test("two origins never have one epoch, and everything converges after the last fault")
+    @Test("two origins never have one epoch, and everything converges after the last fault, also revocations")
     func converges() {
         var fenced = 0
+        var revoked = 0
         for seed in 0..<Self.runs {
             var simulation = ClusterSimulation(seed: seed)
             simulation.run()
             fenced += simulation.fenced
+            revoked += simulation.revoked.count
             let failures = simulation.failures
             #expect(failures.isEmpty, "run \(seed)")
         }
         #expect(fenced > Int(Self.runs), "the runs have conflicts")
+        #expect(revoked > Int(Self.runs) / 2, "the runs have revocations")
     }
 
     /// `PCAST_FULL=1` runs 1,000.

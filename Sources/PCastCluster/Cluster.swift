@@ -114,6 +114,18 @@ package final class Cluster: StreamLookup {
     /// Announces that a token is not valid any more.
     package func revoke(_ revocation: TokenRevocation) { change { $0.revoke(revocation) } }
 
+    /// Announces a value of this node's database, unless the directory has the same one or a newer one.
+    package func announce(_ value: ClusterValue) { change { $0.announce(value) } }
+
+    /// Announces a notification that this node delivers.
+    package func announce(_ notification: ClusterNotification) { change { $0.announce(notification) } }
+
+    /// Removes the notification of this node that is delivered.
+    package func withdrawNotification(_ id: String) { change { $0.withdrawNotification(id) } }
+
+    /// Returns the values of the database that other nodes have changed since the last call.
+    package func takeChangedValues() -> [ClusterValue] { member.withLock { $0.takeChangedValues() } }
+
     // MARK: Queries
 
     /// Returns the current origin of a stream at another node; nil if it is unknown, or if it is this node.
@@ -147,6 +159,16 @@ package final class Cluster: StreamLookup {
 
     /// Whether the directory is connected, and its values are known.
     package var isConnected: Bool { member.withLock { $0.isSynchronized } }
+
+    /// A number that versions of new values must exceed.
+    package var lowestVersion: UInt64 { member.withLock { $0.lowestVersion } }
+
+    /// The notifications that this node delivers, in their order; nil while the directory is disconnected, or while this
+    /// node takes over others, because some of them may precede.
+    package var ownNotifications: [ClusterNotification]? { member.withLock { $0.ownNotifications } }
+
+    /// Returns whether another node delivers a notification.
+    package func isTakenOver(_ id: String) -> Bool { member.withLock { $0.isTakenOver(id) } }
 
     /// Whether a token is revoked.
     package func isRevoked(_ token: String) -> Bool { member.withLock { $0.isRevoked(token) } }
@@ -207,6 +229,8 @@ package enum ClusterEvent: Hashable, Sendable {
     case drainRequested
     /// A token is not valid any more, by the identifier of its revocation.
     case revoked(String)
+    /// Other nodes have changed values of the database, which ``Cluster/takeChangedValues()`` returns.
+    case valuesChanged
     /// A value of the directory is invalid, or signed with another secret. It is reported once for each connection.
     case rejected(String)
     /// An operation has failed, and is attempted again.

@@ -225,6 +225,8 @@ package enum ClusterRecord: Hashable, Sendable {
     case node(ClusterNode)
     case drain(DrainRequest)
     case revocation(TokenRevocation)
+    case value(ClusterValue)
+    case notification(ClusterNotification)
 
     /// The key under which the directory has the record.
     package var key: ClusterKey {
@@ -234,6 +236,8 @@ package enum ClusterRecord: Hashable, Sendable {
         case .node(let node): .node(node.name)
         case .drain(let request): .drain(request.node)
         case .revocation(let revocation): .revocation(revocation.token)
+        case .value(let value): .value(value.kind, application: value.application, name: value.name)
+        case .notification(let notification): .notification(notification.id)
         }
     }
 }
@@ -245,6 +249,8 @@ package enum ClusterKey: Hashable, Sendable {
     case node(String)
     case drain(String)
     case revocation(String)
+    case value(ClusterValue.Kind, application: String, name: String)
+    case notification(String)
 }
 
 extension ClusterKey: Comparable {
@@ -256,6 +262,10 @@ extension ClusterKey: Comparable {
         case .node(let name): (2, name, "")
         case .drain(let node): (3, node, "")
         case .revocation(let token): (4, token, "")
+        case .value(.application, let application, let name): (5, application, name)
+        case .value(.streamKey, let application, let name): (6, application, name)
+        case .value(.callback, let application, let name): (7, application, name)
+        case .notification(let id): (8, id, "")
         }
     }
 
@@ -323,7 +333,7 @@ package enum DirectoryError: Error, Hashable, Sendable {
     case invalid
 }
 
-/// The shared values of a cluster: streams, nodes and revocations, as one node sees them.
+/// The shared values of a cluster: streams, nodes, revocations and persistent data, as one node sees them.
 ///
 /// It is a hint and decides nothing about media. It may be disconnected, slow, or empty after a restart, and it may lose
 /// writes that it acknowledged. ``ClusterMember`` announces values again when that happens, and epochs decide between

@@ -93,7 +93,7 @@ extension ClusterEvent {
     /// Whether the program changes something because of the event. It logs the others only.
     var isFollowed: Bool {
         switch self {
-        case .fenced, .superseded, .drainRequested, .revoked: true
+        case .fenced, .superseded, .drainRequested, .revoked, .valuesChanged: true
         case .connected, .disconnected, .nodeAppeared, .nodeLost, .announced, .rejected, .failed: false
         }
     }

@@ -43,7 +43,8 @@ extension ClusterMember {
             if operations[standby] == nil { settleOne(standby) } else { unsettled.insert(standby) }
         case .standby(let name, let owner) where owner == node.name:
             settleStandby(name, value)
-        case .drain, .revocation, .node, .standby:
+        case .notification: settleNotification(key, value?.record, value?.revision)
+        case .drain, .revocation, .value, .node, .standby:
             if let request = requests[key] {
                 if satisfies(value?.record, request) {
                     requests[key] = nil

@@ -11,14 +11,6 @@ extension ClusterMember {
         return TokenRevocation(token: revocation.token, lifetime: min(seconds, TokenRevocation.maximumLifetime))
     }
 
-    /// Returns whether a value has the effect of a requested record.
-    func satisfies(_ value: ClusterRecord?, _ request: ClusterRecord) -> Bool {
-        if case .revocation(let request) = request, case .revocation(let revocation) = value {
-            return revocation.lifetime >= request.lifetime
-        }
-        return value == request
-    }
-
     /// Returns the local time until which a revocation is kept that arrives now; nil for other records. A shorter one, which
     /// a directory has that lost a write, does not replace a longer one, and is replaced itself.
     mutating func expiration(of record: ClusterRecord) -> Instant? {

@@ -57,7 +57,11 @@ package struct ClusterMember: Sendable {
     var retries: [ClusterKey: Instant] = [:]
     /// The values that this node removes.
     var removals: Set<ClusterKey> = []
-    /// The drain requests and revocations that this node writes.
+    /// The keys of the notifications in the directory.
+    var notificationKeys: Set<ClusterKey> = []
+    /// The keys of the values of databases that other nodes have changed, until the program has received them.
+    var changedValues: Set<ClusterKey> = []
+    /// The drain requests, revocations, values of the database and notifications that this node writes.
     var requests: [ClusterKey: ClusterRecord] = [:]
     var outputs: [Output] = []
     var now: Instant
@@ -163,7 +167,8 @@ package struct ClusterMember: Sendable {
         request(.revocation(revocation))
     }
 
-    private mutating func request(_ record: ClusterRecord) {
+    /// Writes a record until the directory has it.
+    mutating func request(_ record: ClusterRecord) {
         requests[record.key] = record
         settle(record.key)
     }
@@ -183,6 +188,7 @@ package struct ClusterMember: Sendable {
             if values[key] != nil {
                 forget(key)
                 settle(key)
+                if case .node(let name) = key { noteLeft(name) }
             }
         case .rejected(let reason):
             // The value of a node with another secret is written again and again.
@@ -199,8 +205,9 @@ package struct ClusterMember: Sendable {
 
     private mutating func synchronize() {
         for (key, value) in values where !seen.contains(key) {
-            // A directory that has lost its data gets the revocations again.
+            // A directory that has lost its data gets the revocations and the values of databases again.
             if !removals.contains(key), let revocation = rest(of: value) { requests[key] = .revocation(revocation) }
+            if case .value = value.record, requests[key] == nil { requests[key] = value.record }
             forget(key)
         }
         (isSynchronized, seen, retries) = (true, [], [:])
@@ -212,7 +219,7 @@ package struct ClusterMember: Sendable {
         let own = values.filter { _, value in
             switch value.record {
             case .stream(let stream), .standby(let stream): stream.node == node.name
-            case .node, .drain, .revocation: false
+            case .node, .drain, .revocation, .value, .notification: false
             }
         }
         for key in own.keys.sorted() { unsettled.insert(key) }
@@ -223,6 +230,7 @@ package struct ClusterMember: Sendable {
     /// Removes a value that the directory does not have any more.
     private mutating func forget(_ key: ClusterKey) {
         values[key] = nil
+        notificationKeys.remove(key)
         guard case .standby(let name, let node) = key else { return }
         standbyNodes[name]?.remove(node)
         if standbyNodes[name]?.isEmpty == true { standbyNodes[name] = nil }
@@ -234,14 +242,15 @@ package struct ClusterMember: Sendable {
         if isSynchronized, let known = values[key], known.revision >= revision { return }
         if values[key] == nil, values.count >= Self.valueLimit {
             switch record {
-            case .stream, .standby: return
-            case .node, .drain, .revocation: break
+            case .stream, .standby, .notification: return
+            case .node, .drain, .revocation, .value: break
             }
         }
         // The claims after it must be epochs that records may have.
         logicalTime = max(logicalTime, min(revision, 1 << 61))
         let isNew = values[key] == nil && requests[key] == nil
         let expires = expiration(of: record)
+        if case .value(let value) = record { compare(value) }
         values[key] = Value(record: record, revision: revision, expires: expires)
         switch record {
         case .stream(let stream):
@@ -261,11 +270,15 @@ package struct ClusterMember: Sendable {
                 outputs.append(.event(.drainRequested))
             }
         case .revocation(let revocation): if isNew { outputs.append(.event(.revoked(revocation.token))) }
+        case .value(let value): logicalTime = max(logicalTime, value.version.number)
+        case .notification(let notification):
+            notificationKeys.insert(key)
+            note(notification.owner, nil)
         }
     }
 
     /// Records a renewal of another node, or its existence, if only a stream of it is known.
-    private mutating func note(_ name: String, _ other: ClusterNode?) {
+    mutating func note(_ name: String, _ other: ClusterNode?) {
         guard name != node.name else { return }
         var peer = peers[name] ?? Peer(renewed: now)
         if let other, peer.renewal.map({ $0 != (other.incarnation, other.renewal) }) ?? true {
@@ -353,6 +366,7 @@ package struct ClusterMember: Sendable {
             node.renewal &+= 1
             unsettled.insert(.node(node.name))
             removeExpired()
+            takeOverNotifications()
         }
         if isSynchronized { findLostNodes() }
         settleAll()
@@ -365,9 +379,21 @@ package struct ClusterMember: Sendable {
             peers[name]?.isLost = true
             if peer.renewal != nil { outputs.append(.event(.nodeLost(name))) }
         }
+        replaceLostNodes()
+    }
+
+    /// Replaces a node that has removed its announcement, because it stops, without waiting for the end of its lease.
+    private mutating func noteLeft(_ name: String) {
+        guard name != node.name, peers[name]?.isLost == false else { return }
+        peers[name]?.isLost = true
+        replaceLostNodes()
+    }
+
+    private mutating func replaceLostNodes() {
         for (name, publication) in publications.sorted(by: { $0.key < $1.key }) where publication.epoch == nil {
             unsettled.insert(.stream(name))
         }
+        takeOverNotifications()
     }
 
     /// Removes the values of nodes that are lost for a long time, and revocations of expired tokens.
@@ -387,7 +413,7 @@ package struct ClusterMember: Sendable {
             case .standby(let stream): stream.node == name
             case .node(let other): other.name == name
             case .drain(let request): request.node == name
-            case .revocation: false
+            case .revocation, .value, .notification: false
             }
         }
         removeValues(of: left.keys)

@@ -21,16 +21,24 @@ package struct ClusterRecordCoding: Sendable {
         var node: ClusterNode?
         var drain: DrainRequest?
         var revocation: TokenRevocation?
+        var value: ClusterValue?
+        var notification: ClusterNotification?
     }
 
     private let secret: SymmetricKey
+    /// The key that encrypts contents.
+    private let contentKey: SymmetricKey
 
     /// Creates the coding of a cluster with a secret.
-    package init(secret: String) { self.secret = SymmetricKey(data: Data(secret.utf8)) }
+    package init(secret: String) {
+        self.secret = SymmetricKey(data: Data(secret.utf8))
+        contentKey = HKDF<SHA256>.deriveKey(
+            inputKeyMaterial: self.secret, info: Data("pcast cluster content".utf8), outputByteCount: 32)
+    }
 
     /// Returns the bytes of a record; nil if it is too large or has invalid values.
     package func encode(_ record: ClusterRecord) -> Data? {
-        guard Self.isValid(record) else { return nil }
+        guard Self.isValid(record), let record = encrypted(record) else { return nil }
         let envelope =
             switch record {
             case .stream(let stream): Envelope(stream: stream)
@@ -38,6 +46,8 @@ package struct ClusterRecordCoding: Sendable {
             case .node(let node): Envelope(node: node)
             case .drain(let request): Envelope(drain: request)
             case .revocation(let revocation): Envelope(revocation: revocation)
+            case .value(let value): Envelope(value: value)
+            case .notification(let notification): Envelope(notification: notification)
             }
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -57,8 +67,9 @@ package struct ClusterRecordCoding: Sendable {
         let record: ClusterRecord? =
             envelope.stream.map(ClusterRecord.stream) ?? envelope.standby.map(ClusterRecord.standby)
             ?? envelope.node.map(ClusterRecord.node) ?? envelope.drain.map(ClusterRecord.drain)
-            ?? envelope.revocation.map(ClusterRecord.revocation)
-        guard let record, record.key == key, Self.isValid(record) else { return nil }
+            ?? envelope.revocation.map(ClusterRecord.revocation) ?? envelope.value.map(ClusterRecord.value)
+            ?? envelope.notification.map(ClusterRecord.notification)
+        guard let record, record.key == key, let record = decrypted(record), Self.isValid(record) else { return nil }
         return record
     }
 
@@ -81,6 +92,44 @@ package struct ClusterRecordCoding: Sendable {
         case .drain(let request): return !request.node.isEmpty
         case .revocation(let revocation):
             return !revocation.token.isEmpty && (0...TokenRevocation.maximumLifetime).contains(revocation.lifetime)
+        case .value(let value):
+            return value.version.number <= maximumEpoch && !value.application.isEmpty && !value.name.isEmpty
+                && (value.content?.count ?? 0) <= ClusterValue.maximumSize
+        case .notification(let notification):
+            return !notification.id.isEmpty && !notification.owner.isEmpty && !notification.origin.isEmpty
+                && notification.content.count <= ClusterNotification.maximumSize
+        }
+    }
+
+    // MARK: Contents
+
+    /// Returns a record with its content encrypted. The key is authenticated too.
+    private func encrypted(_ record: ClusterRecord) -> ClusterRecord? {
+        converted(record) { content, key in
+            try? AES.GCM.seal(content, using: contentKey, authenticating: Data(key.text.utf8)).combined
+        }
+    }
+
+    /// Returns a record with its content decrypted; nil if it was encrypted with another secret.
+    private func decrypted(_ record: ClusterRecord) -> ClusterRecord? {
+        converted(record) { content, key in
+            guard let box = try? AES.GCM.SealedBox(combined: content) else { return nil }
+            return try? AES.GCM.open(box, using: contentKey, authenticating: Data(key.text.utf8))
+        }
+    }
+
+    private func converted(_ record: ClusterRecord, _ convert: (Data, ClusterKey) -> Data?) -> ClusterRecord? {
+        switch record {
+        case .value(var value):
+            guard let content = value.content else { return record }
+            guard let converted = convert(content, record.key) else { return nil }
+            value.content = converted
+            return .value(value)
+        case .notification(var notification):
+            guard let converted = convert(notification.content, record.key) else { return nil }
+            notification.content = converted
+            return .notification(notification)
+        case .stream, .standby, .node, .drain, .revocation: return record
         }
     }
 }
@@ -95,6 +144,8 @@ extension ClusterKey {
             case .node(let name): ("node", [name])
             case .drain(let name): ("drain", [name])
             case .revocation(let name): ("revocation", [name])
+            case .value(let kind, let application, let name): (kind.rawValue, [application, name])
+            case .notification(let id): ("notification", [id])
             }
         return ([kind] + names.map { Self.encode($0) }).joined(separator: ".")
     }
@@ -117,8 +168,13 @@ extension ClusterKey {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
         guard (2...3).contains(parts.count), let name = Self.decode(parts[1]) else { return nil }
         guard parts.count == 2 else {
-            guard parts[0] == "standby", let node = Self.decode(parts[2]) else { return nil }
-            self = .standby(name, node: node)
+            guard let second = Self.decode(parts[2]) else { return nil }
+            if parts[0] == "standby" {
+                self = .standby(name, node: second)
+            } else {
+                guard let kind = ClusterValue.Kind(rawValue: String(parts[0])) else { return nil }
+                self = .value(kind, application: name, name: second)
+            }
             return
         }
         switch parts[0] {
@@ -126,6 +182,7 @@ extension ClusterKey {
         case "node": self = .node(name)
         case "drain": self = .drain(name)
         case "revocation": self = .revocation(name)
+        case "notification": self = .notification(name)
         default: return nil
         }
     }

@@ -165,11 +165,12 @@ public struct Platform: Service, Sendable {
         let renditions = BackgroundService("renditions") { await components.directory.renditions?.run() }
         let clusterRooms = BackgroundService("rooms of the cluster") { await components.clusterRooms?.run() }
         let cluster = BackgroundService("cluster") { await components.cluster?.run() }
+        // It stops before the cluster, and after the last notifications were delivered.
+        let persistence = BackgroundService("data of the cluster") { await components.persistence?.run() }
         let media = MediaService(components: components)
         return [
             spans, BackgroundService("metrics") { await reporter.run() }, histories, timelines, absence, interfaces,
-            publicAddress, keys, certificate, names, channels, cluster, clusterRooms,
-            servers,
+            publicAddress, keys, certificate, names, channels, cluster, clusterRooms, persistence, servers,
             RecordsService(components: components, media: media),
             media,
             packaging,

@@ -45,6 +45,8 @@ struct PlatformComponents: Sendable {
     let channels: ChannelStreamService
     /// This platform as a node of a cluster; nil for none.
     let cluster: ClusterService?
+    /// The data that this node shares with the others of its cluster; nil for none.
+    let persistence: ClusterPersistence?
     /// Pulls streams from other nodes; nil without a secret of the nodes.
     let edges: EdgeService?
     let histories = StreamHistoryStore()
@@ -68,6 +70,7 @@ struct PlatformComponents: Sendable {
     /// The port for SRT publishers; nil if there is none.
     let srtPort: Int?
     private let ingest: IngestService
+    private let access: ApplicationAccess
     private let logger: Logger
 
     /// Opens the database and the media port, and restores the sessions and streams of a platform that was killed.
@@ -173,6 +176,14 @@ struct PlatformComponents: Sendable {
             access: IngestAccess(
                 authenticator: authenticator, limiter: limiter, records: platformRecords.records, logger: logger),
             configuration: configuration.rtmp, logger: logger)
+        access = ApplicationAccess(
+            directory: directory, recordings: recordings, ingest: ingest, names: names, dashboard: dashboard)
+        persistence = cluster.map { [platformRecords, administration, ingest, access] cluster in
+            ClusterPersistence(
+                cluster: cluster.cluster, platformRecords: platformRecords, administration: administration,
+                ingest: ingest, access: access, logger: logger)
+        }
+        cluster?.persistence.value = persistence
         rtmp = RTMPService(ingest: ingest, logger: logger)
         srt = SRTService(
             ingest: ingest,
@@ -396,10 +407,10 @@ struct PlatformComponents: Sendable {
                 .addRoutes(to: routes)
         }
         ManagementAPI(
-            authenticator: authenticator, credentials: credentials, directory: directory, sessions: registry,
-            platformRecords: platformRecords, recordings: recordings, ingest: ingest,
+            access: access, authenticator: authenticator, credentials: credentials, directory: directory,
+            sessions: registry, platformRecords: platformRecords, recordings: recordings, ingest: ingest,
             names: names, rooms: rooms, histories: histories, dashboard: dashboard,
-            turnCredentials: turnCredentials, cluster: cluster,
+            turnCredentials: turnCredentials, cluster: cluster, persistence: persistence,
             audit: audit, administration: administration, limiter: limiter, logger: logger
         ).addRoutes(to: routes)
         return routes

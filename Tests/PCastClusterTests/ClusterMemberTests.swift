@@ -4,7 +4,7 @@ import PCastCore
 import Testing
 
 /// A member whose directory answers at once, on virtual time.
-private struct TestMember {
+struct TestMember {
     var member: ClusterMember
     var now = Instant(nanoseconds: 0)
     var events: [ClusterEvent] = []
@@ -58,7 +58,7 @@ private struct TestMember {
 }
 
 /// Members that share a directory.
-private struct TestCluster {
+struct TestCluster {
     var values = DirectoryValues()
     var members: [TestMember]
 

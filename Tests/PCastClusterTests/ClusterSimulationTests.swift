@@ -27,6 +27,8 @@ private struct ClusterSimulation {
     private var streams: [[String: String]]
     private var now = Instant(nanoseconds: 0)
     private var nextStream = 0
+    /// The highest version of each stream key that a member ever announced.
+    private(set) var highest: [String: StreamEpoch] = [:]
     /// The tokens that are revoked for longer than the simulation takes.
     private(set) var revoked: Set<String> = []
     /// The stream of each epoch that a member ever wrote.
@@ -90,6 +92,15 @@ private struct ClusterSimulation {
             nextStream += 1
             members[index].revoke(TokenRevocation(token: name, lifetime: nextStream % 2 == 0 ? 20 : 1_000))
             if nextStream % 2 == 1 { revoked.insert(name) }
+        case 12:
+            // The clients of a node change a stream key.
+            nextStream += 1
+            let value = ClusterValue(
+                kind: .streamKey, application: "app", name: name,
+                version: StreamEpoch(number: members[index].lowestVersion + 1, claim: UInt64(nextStream)),
+                content: Data("\(nextStream)".utf8))
+            members[index].announce(value)
+            highest[name] = max(highest[name] ?? value.version, value.version)
         default: break
         }
     }
@@ -230,6 +241,16 @@ private struct ClusterSimulation {
                 }
             }
         }
+        for (name, version) in highest.sorted(by: { $0.key < $1.key }) {
+            let key = ClusterKey.value(.streamKey, application: "app", name: name)
+            guard case .value(let value)? = values.values[key]?.record, value.version == version else {
+                failures.append("the directory does not have the newest version of the key \(name)")
+                continue
+            }
+            for index in members.indices where members[index].value(key)?.version != version {
+                failures.append("the node \(index) does not have the newest version of the key \(name)")
+            }
+        }
         for token in revoked.sorted() {
             for index in members.indices where !members[index].isRevoked(token) {
                 failures.append("the node \(index) accepts the revoked token \(token)")
@@ -247,16 +268,19 @@ struct ClusterSimulationTests {
     func converges() {
         var fenced = 0
         var revoked = 0
+        var changed = 0
         for seed in 0..<Self.runs {
             var simulation = ClusterSimulation(seed: seed)
             simulation.run()
             fenced += simulation.fenced
             revoked += simulation.revoked.count
+            changed += simulation.highest.count
             let failures = simulation.failures
             #expect(failures.isEmpty, "run \(seed)")
         }
         #expect(fenced > Int(Self.runs), "the runs have conflicts")
         #expect(revoked > Int(Self.runs) / 2, "the runs have revocations")
+        #expect(changed > Int(Self.runs) / 2, "the runs have changes of keys")
     }
 
     /// `PCAST_FULL=1` runs 1,000.

@@ -128,7 +128,7 @@ extension Records {
         }
     }
 
-    private func streamKey(_ name: String, of application: ApplicationID, _ db: Database) throws -> StreamKeyRecord? {
+    func streamKey(_ name: String, of application: ApplicationID, _ db: Database) throws -> StreamKeyRecord? {
         try Row.fetchOne(
             db, sql: "SELECT * FROM streamKey WHERE application = ? AND name = ?",
             arguments: [application.description, name]
@@ -151,12 +151,12 @@ extension Records {
             rotated: Self.time(row["rotated"]))
     }
 
-    private func sealed(_ secret: String, _ name: String, _ application: ApplicationID) -> Data {
+    func sealed(_ secret: String, _ name: String, _ application: ApplicationID) -> Data {
         Data(key.seal(Array(secret.utf8), for: Self.context(name, application)))
     }
 
     /// Returns the value by which a key is found, because each encryption of a secret gives another result.
-    private func fingerprint(of secret: String) -> Data {
+    func fingerprint(of secret: String) -> Data {
         Data(key.fingerprint(of: Array(secret.utf8), for: "pcast stream key"))
     }
 

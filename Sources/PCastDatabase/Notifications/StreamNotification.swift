@@ -128,7 +128,7 @@ public struct NameEventRecord: Sendable, Hashable {
 }
 
 /// The table of notifications and of their deliveries.
-private enum Outbox {
+enum Outbox {
     /// Adds a notification and its deliveries. An event that is there already is not added again: one with the same
     /// identifier, or another one of the same stream and kind.
     static func add(

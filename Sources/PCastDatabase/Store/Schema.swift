@@ -33,6 +33,7 @@ enum Schema {
                         STRICT, WITHOUT ROWID
                     """)
         }
+        migrator.registerMigration("values of a cluster") { db in try db.execute(sql: clusterValues) }
         return migrator
     }()
 
@@ -118,6 +119,39 @@ enum Schema {
         ALTER TABLE application ADD COLUMN isAdded INTEGER NOT NULL DEFAULT 0;
         CREATE TABLE platformLimit (name TEXT PRIMARY KEY NOT NULL, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
         """
+
+    /// The versions of the values that all nodes of a cluster have, also of deleted ones. A change of a value marks its
+    /// version as pending, in the same transaction.
+    private static let clusterValues: String = {
+        let triggers = [
+            ("application", "'application'", "id", "'-'", " WHEN NEW.isAdded = 1", " WHEN OLD.isAdded = 1"),
+            ("streamKey", "'key'", "application", "name", "", ""),
+            ("callback", "'webhook'", "application", "name", "", ""),
+        ].flatMap { table, kind, application, name, isNewIncluded, isOldIncluded in
+            [("INSERT", "NEW", isNewIncluded), ("UPDATE", "NEW", isNewIncluded), ("DELETE", "OLD", isOldIncluded)].map {
+                change, row, condition in
+                let column = { (name: String) in name.hasPrefix("'") ? name : "\(row).\(name)" }
+                return """
+                    CREATE TRIGGER \(table)_\(change) AFTER \(change) ON \(table)\(condition) BEGIN
+                        INSERT INTO clusterValue (kind, application, name, number, claim, isPending)
+                        VALUES (\(kind), \(column(application)), \(column(name)), 0, 0, 1)
+                        ON CONFLICT (kind, application, name) DO UPDATE SET isPending = 1;
+                    END;
+                    """
+            }
+        }
+        return """
+            CREATE TABLE clusterValue (
+                kind TEXT NOT NULL, application TEXT NOT NULL, name TEXT NOT NULL, number INTEGER NOT NULL,
+                claim INTEGER NOT NULL, isPending INTEGER NOT NULL, PRIMARY KEY (kind, application, name)
+            ) STRICT, WITHOUT ROWID;
+            CREATE INDEX clusterValue_pending ON clusterValue(kind) WHERE isPending = 1;
+            INSERT INTO clusterValue SELECT 'application', id, '-', 0, 0, 1 FROM application WHERE isAdded = 1;
+            INSERT INTO clusterValue SELECT 'key', application, name, 0, 0, 1 FROM streamKey;
+            INSERT INTO clusterValue SELECT 'webhook', application, name, 0, 0, 1 FROM callback;
+
+            """ + triggers.joined(separator: "\n")
+    }()
 
     /// Times of segments are in nanoseconds. `offset` and `length` are those of a range in a file.
     private static let recordings = """

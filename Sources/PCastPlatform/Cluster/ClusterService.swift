@@ -41,6 +41,8 @@ extension ClusterConfiguration: CustomStringConvertible {
 /// This platform as a node of a cluster: it announces its streams and its load, and selects nodes for clients.
 final class ClusterService: Sendable {
     let cluster: Cluster
+    /// The data that this node shares with the others; nil before it is created.
+    let persistence = Setting<ClusterPersistence?>(nil)
     private let configuration: ClusterConfiguration
     private let streams: StreamDirectory
     private let sessions: SessionRegistry
@@ -152,6 +154,7 @@ final class ClusterService: Sendable {
                 metadata: ["node": "\(configuration.node)"])
         case .drainRequested: drain()
         case .revoked(let key): await streams.endAccess(by: key, sessions: sessions)
+        case .valuesChanged: persistence.value?.wake()
         case .rejected(let reason):
             logger.warning("a value of the directory is rejected", metadata: ["reason": "\(reason)"])
         case .failed(let reason):

@@ -114,6 +114,17 @@ actor PlatformAdministration {
         return authenticator.change(configured, added: added)
     }
 
+    /// Reads the added applications from the database again, because another node of the cluster has changed them.
+    ///
+    /// - Throws: `RecordsError`. Then nothing has changed.
+    func reloadAdded() async throws(RecordsError) {
+        while isChanging { await withCheckedContinuation { waiting.append($0) } }
+        beginChange()
+        defer { endChange() }
+        added = try await records.addedApplications().map { .init(id: $0.id, secret: $0.secret) }
+        authenticator.change(configured, added: added)
+    }
+
     /// Replaces the administrator that the configuration names.
     func setAdministrator(_ named: ApplicationID?) {
         namedAdministrator = named

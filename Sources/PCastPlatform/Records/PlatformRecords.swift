@@ -11,6 +11,8 @@ struct PlatformRecords: Sendable {
     let writeQueue: DatabaseWriteQueue
     let webhooks: WebhookDispatcher
     let callbacks: CallbackClient
+    /// Is called after changes were written; nil if nothing follows them.
+    let onWritten = Setting<(@Sendable () -> Void)?>(nil)
     /// The applications whose tokens are valid.
     let applications: [PlatformConfiguration.Application]
     /// The streams of the previous platform process that may resume.
@@ -80,7 +82,9 @@ struct PlatformRecords: Sendable {
             statistics: statistics, tracer: tracer, logger: logger)
         self.webhooks = webhooks
         writeQueue = DatabaseWriteQueue(records, logger: logger, timeout: configuration.writeTimeout.duration) {
+            [onWritten] in
             webhooks.wake()
+            onWritten.value?()
         }
     }
 

@@ -35,6 +35,7 @@ enum ClusterRecordTarget {
         // There is no epoch above the highest one that a record may have.
         var isLast = false
         if case .stream(let stream) = record { isLast = stream.epoch.number >= 1 << 62 }
+        if case .value(let value) = record { isLast = value.version.number >= 1 << 62 }
         let node = ClusterNode(name: "a", incarnation: 1, address: "https://a.example", region: "")
         var member = ClusterMember(node, seed: 1, at: now)
         member.publish(ClusterStream(name: "show", stream: "1", application: "x"), .takeOver)
@@ -69,6 +70,10 @@ enum ClusterRecordTarget {
         ),
         (.drain("a"), #"{"drain":{"node":"a","incarnation":1}}"#),
         (.revocation("t"), #"{"revocation":{"token":"t","lifetime":60},"later":[]}"#),
+        (
+            .value(.streamKey, application: "x", name: "studio"),
+            #"{"value":{"kind":"key","application":"x","name":"studio","version":{"number":7,"claim":31}}}"#
+        ),
     ].map { Array("\($0.0.text)\n\($0.1)".utf8) }
 }
 

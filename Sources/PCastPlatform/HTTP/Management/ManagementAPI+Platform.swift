@@ -122,8 +122,7 @@ extension ManagementAPI {
         } catch {
             throw failure(error)
         }
-        dashboard.logOut(id)
-        await revokeAddresses(of: id)
+        await access.revokeSecret(of: id)
         return ApplicationAnswer.json(ApplicationSecret(applicationId: id.description, secret: secret))
     }
 
@@ -139,20 +138,8 @@ extension ManagementAPI {
         } catch {
             throw failure(error)
         }
-        dashboard.logOut(id)
-        await revokeAddresses(of: id)
-        await ingest.access.keysChanged()
-        for name in await names.states(of: id) { _ = await names.setOn(false, name.name, of: id) }
-        for stream in await directory.list(id) {
-            _ = await directory.end(stream.stream.id, of: id, reason: .custom, description: "access revoked")
-        }
+        await access.revokeAll(of: id)
         return ApplicationAnswer.done
-    }
-
-    /// Makes the signed addresses of packaged streams and recordings invalid.
-    private func revokeAddresses(of application: ApplicationID) async {
-        directory.packaging?.revokeAccess(to: [application])
-        await recordings.revokeAccess(to: [application])
     }
 
     // MARK: Limits

@@ -11,6 +11,7 @@ import PCastWeb
 /// The management API for applications' backends under `/pcast`: tokens, streams, stream keys, callbacks, notifications
 /// and reports. `/pcast/openapi.json` describes it.
 struct ManagementAPI: Sendable {
+    let access: ApplicationAccess
     let authenticator: TokenAuthenticator
     let credentials: CredentialCheck
     let directory: StreamDirectory
@@ -25,6 +26,8 @@ struct ManagementAPI: Sendable {
     let turnCredentials: TURNCredentialProvider?
     /// The node of a cluster; nil for none.
     let cluster: ClusterService?
+    /// The data that this node shares with the others of its cluster; nil for none.
+    let persistence: ClusterPersistence?
     let audit: AuditLog
     let administration: PlatformAdministration
     let limiter: RequestLimiter
@@ -143,6 +146,7 @@ struct ManagementAPI: Sendable {
         do throws(ApplicationFailure) {
             try request.check(role)
             let response = try await handler(request)
+            persistence?.wake()
             audit.record(request, status: Int(response.status.code))
             return response
         } catch {

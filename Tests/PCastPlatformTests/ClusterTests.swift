@@ -29,6 +29,7 @@ struct ClusterTests {
     /// them, they use that of the cluster.
     private static func run(
         capacity: Int = 100, nodeSecrets: (first: String, second: String)? = nil,
+        configureSecond: (inout PlatformConfiguration) -> Void = { _ in },
         _ body: (_ first: TestPlatform, _ second: TestPlatform) async throws -> Void
     ) async throws {
         let store = MemoryDirectoryStore()
@@ -49,6 +50,7 @@ struct ClusterTests {
                     configure("b", &configuration)
                     configuration.edges.secret = nodeSecrets?.second
                     configuration.maximumPeers = capacity
+                    configureSecond(&configuration)
                 }
             ) { second in
                 let isConnected = try await eventually {
@@ -152,6 +154,15 @@ struct ClusterTests {
             #expect(answer.status == 201)
             #expect(await first.platform.streams().count == 1)
             #expect(await second.platform.streams().count == 1)
+        }
+    }
+
+    @Test("a client beyond the limit of its application is rejected, and not redirected to another node")
+    func applicationLimit() async throws {
+        try await Self.run(configureSecond: { $0.limits[.streamsPerApplication] = 1 }) { first, second in
+            _ = try await second.publish()
+            #expect(try await second.post("/whip", try Offers.publisher()).status == 503)
+            #expect(await first.platform.streams().isEmpty)
         }
     }
 

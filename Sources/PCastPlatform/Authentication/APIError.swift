@@ -31,6 +31,8 @@ package struct APIError: Error, Sendable {
     let retryAfter: TimeSpan?
     /// The media sections of the client's session description that cannot be accepted.
     let sections: [SectionProblem]
+    /// Whether the client has reached a limit of its application or address, which another node must not extend.
+    private(set) var isOfClientLimit = false
 
     init(
         _ kind: Kind, _ message: String, detail: String? = nil, retryAfter: TimeSpan? = nil,
@@ -145,6 +147,8 @@ extension APIError {
             case .application: "The application"
             case .address: "Your address"
             }
-        return APIError(.capacity, "\(whose) has reached its limit of \(what): retry later.")
+        var error = APIError(.capacity, "\(whose) has reached its limit of \(what): retry later.")
+        error.isOfClientLimit = exceeded != .all
+        return error
     }
 }

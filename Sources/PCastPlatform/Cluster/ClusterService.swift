@@ -219,7 +219,7 @@ final class ClusterService: Sendable {
     /// Returns the URI of another node for a client that this node rejects; nil if none can serve the client.
     func redirection(after error: APIError, requesting stream: StreamID?) -> String? {
         switch error.kind {
-        case .capacity: otherNode()
+        case .capacity: error.isOfClientLimit ? nil : otherNode()
         case .noStreamPlaying, .gone, .notReady:
             stream.flatMap { ClusterStream.isRoomHome($0.description) ? nil : cluster.origin(of: $0)?.address }
         default: nil

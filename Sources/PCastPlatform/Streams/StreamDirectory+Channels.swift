@@ -7,9 +7,8 @@ import PCastSFU
 /// Channels whose viewers request them by their names: the streams of their presenters, and the streams that continue when
 /// another presenter takes over.
 extension StreamDirectory {
-    /// The maximum time for which a request waits until the stream of a channel is packaged, and the interval of looks.
-    private static let packagingTimeout = TimeSpan.seconds(4)
-    private static let packagingInterval = Duration.milliseconds(20)
+    /// The maximum time for which a request waits until the stream of a channel is packaged.
+    private static let packagingTimeout = Duration.seconds(4)
 
     /// Returns the channel that a request, or else its token, names; nil if it names a stream, also one that is declared or
     /// published at another node: a client that creates a channel must not get the viewers of a stream.
@@ -100,12 +99,8 @@ extension StreamDirectory {
     /// Returns the packaged stream of a stream; nil if it is not packaged yet. That of a channel, which may have begun with
     /// this request, is awaited for a short time.
     func packaged(_ stream: LiveStream, by packaging: PackagingService) async -> PackagedStream? {
-        let end = MonotonicClock.now() + Self.packagingTimeout
-        while true {
-            if let packaged = packaging.stream(stream.id) { return packaged }
-            guard stream.place.isChannel, MonotonicClock.now() < end, registry.streams[stream.id] != nil,
-                (try? await Task.sleep(for: Self.packagingInterval)) != nil
-            else { return nil }
-        }
+        if let packaged = packaging.stream(stream.id) { return packaged }
+        guard stream.place.isChannel, registry.streams[stream.id] != nil else { return nil }
+        return await packaging.awaitStream(stream.id, within: Self.packagingTimeout)
     }
 }

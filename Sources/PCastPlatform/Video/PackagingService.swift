@@ -39,6 +39,7 @@ final class PackagingService: Sendable {
     private let windowReader = FileReadingQueue(width: 8)
     /// The streams, at most as many as there are publishers, and those that ended recently.
     private let entries = Mutex<[StreamID: Entry]>([:])
+    private let waiters = PackagingWaiters()
     /// The streams of declared names, at most one for each declaration that was opened.
     private let names = Mutex<[StreamID: StreamID]>([:])
 
@@ -62,6 +63,12 @@ final class PackagingService: Sendable {
     func stream(_ id: StreamID) -> PackagedStream? {
         let named = names.withLock { $0[id] } ?? id
         return entries.withLock { $0[named]?.packaged }
+    }
+
+    /// Waits until a stream is packaged. Returns nil if it has ended, cannot be packaged, or is not packaged in time.
+    func awaitStream(_ id: StreamID, within limit: Duration) async -> PackagedStream? {
+        await waiters.wait(for: id, within: limit) { stream(id) != nil }
+        return stream(id)
     }
 
     /// Sets the stream of a declared name.
@@ -114,6 +121,7 @@ final class PackagingService: Sendable {
         let codecs = await router.beginReading(stream.id, codecs: Self.codecs, of: stream.peer)
         guard !codecs.isEmpty else {
             entries.withLock { $0[stream.id] = nil }
+            waiters.resume(stream.id)
             return warnOfCodecs(stream.id)
         }
         let settings = packagerConfiguration
@@ -167,6 +175,7 @@ final class PackagingService: Sendable {
             return true
         }
         if isPresent { advanceUntilRemoved(packaged, showing: game) }
+        waiters.resume(packaged.id)
         return isPresent
     }
 
@@ -190,6 +199,7 @@ final class PackagingService: Sendable {
             return packaged
         }
         packaged?.finish(at: MonotonicClock.now())
+        waiters.resume(id)
         for feed in router.feeds { feed.setNext([:], of: id) }
         recordings?.finish(id)
     }

@@ -41,6 +41,19 @@ struct ClusterRowTests {
         #expect(row.passes(ClusterRow.Metrics(withoutVideo: 40, lateJoin: 250)))
     }
 
+    @Test("a row with a viewer in Chromium holds only if that one has video, within the limit and the precision")
+    func browsers() {
+        var metrics = ClusterRow.Metrics(withoutVideo: 40)
+        metrics.browserWithoutVideo = 900
+        #expect(row(limit: 300).passes(metrics), "there is no such viewer")
+        metrics.hasBrowser = true
+        #expect(!row(limit: 300).passes(metrics))
+        metrics.browserWithoutVideo = 400
+        #expect(row(limit: 300).passes(metrics))
+        metrics.browserWithoutVideo = nil
+        #expect(!row(limit: 300).passes(metrics))
+    }
+
     @Test("a row whose program is not installed does not run, and names the program")
     func obstacles() {
         var row = row(limit: 300)

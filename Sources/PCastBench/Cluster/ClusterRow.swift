@@ -40,6 +40,12 @@ struct ClusterRow: Sendable {
         var rejoins: Double?
         /// The time from the start of a further viewer's process until it receives video, in milliseconds.
         var lateJoin: Double?
+        /// Whether a viewer was in Chromium.
+        var hasBrowser = false
+        /// The longest time without video of the viewer in Chromium, in milliseconds; nil if it received none.
+        var browserWithoutVideo: Double?
+        /// The number of times that the viewer in Chromium connected again.
+        var browserRejoins: Double?
     }
 
     let name: String
@@ -61,6 +67,8 @@ struct ClusterRow: Sendable {
     private static let viewersNodes: [ClusterTestbed.Node] = [.b, .c, .a]
     private static let viewers = 4
     private static let stopTime = TimeSpan.seconds(5 as Int64)
+    /// The time by which the statistics of Chromium may be late, in milliseconds.
+    private static let browserPrecision = 100.0
 
     /// The reason for which the row cannot run here; nil if it can.
     var obstacle: String? {
@@ -72,7 +80,9 @@ struct ClusterRow: Sendable {
 
     /// Whether the row holds its target.
     func passes(_ metrics: Metrics) -> Bool {
-        Target("withoutVideo", .atMost(limit)).holds(for: metrics.withoutVideo)
+        let browserTarget = Target("browserWithoutVideo", .atMost(limit + Self.browserPrecision))
+        return Target("withoutVideo", .atMost(limit)).holds(for: metrics.withoutVideo)
+            && (!metrics.hasBrowser || browserTarget.holds(for: metrics.browserWithoutVideo))
             && (lateViewer == nil || metrics.lateJoin != nil)
     }
 
@@ -97,6 +107,10 @@ struct ClusterRow: Sendable {
     private func measure(_ scene: Scene) async throws -> Metrics {
         let viewers = try await scene.testbed.watch(Self.viewers, at: Self.viewersNodes, homes: 2)
         defer { viewers.stop(within: Self.stopTime) }
+        let browser =
+            ChromiumPeer.canRun(ClusterTestbed.browserScript)
+            ? try await scene.testbed.watchInBrowser(at: Self.viewersNodes) : nil
+        defer { browser?.stop() }
         if hasSecondPublisher {
             // Viewers already receive the first one, which is the origin.
             try await scene.publish(at: [.b])
@@ -114,6 +128,13 @@ struct ClusterRow: Sendable {
         let row = try await viewers.first("row", within: .seconds(10 as Int64))
         metrics.withoutVideo = row.number("longestGap")
         metrics.rejoins = row.number("rejoins")
+        if let browser {
+            metrics.hasBrowser = true
+            browser.finish()
+            let statistics = try await Task.detached { try browser.metrics() }.value
+            metrics.browserWithoutVideo = statistics["longest"]?.number
+            metrics.browserRejoins = statistics["rejoins"]?.number
+        }
         return metrics
     }
 }

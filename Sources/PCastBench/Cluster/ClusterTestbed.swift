@@ -188,6 +188,30 @@ final class ClusterTestbed: Sendable {
         return try await Self.await("watching", of: process)
     }
 
+    /// The script of a viewer in Chromium.
+    static let browserScript = "watch_nodes_chromium.py"
+
+    /// Starts a viewer in Chromium, which uses WHEP and connects to the nodes in this order; returns when it receives video.
+    /// Throws `BenchFailure` if it does not.
+    func watchInBrowser(at nodes: [Node]) async throws -> ChromiumPeer {
+        let token = try builder.forOriginStream(Self.stream).forStreamingOnly().build()
+        let origin = (nodes.first ?? .a).uri
+        let browser = try ChromiumPeer(
+            Self.browserScript,
+            [
+                origin, "--stream", Self.stream, "--token", token, "--nodes",
+                nodes.map(\.uri).joined(separator: ","), "--seconds", "0", "--until-told",
+            ], origin: origin, in: network.hosts[Self.viewersHost], endsByItself: false)
+        do {
+            // Reading blocks.
+            try await Task.detached { try browser.wait(for: "watching") }.value
+            return browser
+        } catch {
+            browser.stop()
+            throw error
+        }
+    }
+
     private func startClients(
         _ nodes: [Node], _ arguments: [String], token: String, on host: Int, port: Int
     ) throws -> RecordedProcess {

@@ -15,10 +15,11 @@ struct ClusterCommand: AsyncParsableCommand {
             publisher sends 30 frames per second to one node, and four viewers watch at the two others. The publishers \
             and viewers are ours: they connect to another node if their connection closes, their session ends, or video \
             is missing for a second. In the rows of HLS, the publisher sends the test pattern, and viewers load parts of \
-            low-latency HLS, from the next node if a request fails.
+            low-latency HLS, from the next node if a request fails. One more viewer in each row is headless Chromium, which \
+            uses WHEP, if it is installed and this starts in the package's folder.
 
             Each row is a fault. It reports the longest time between two frames of a viewer in milliseconds, the limit, \
-            the number of times that viewers connected again, and, if a further viewer joins after the fault, the time \
+            the number of times that viewers connected again, both for the viewer in Chromium too, and, if a further viewer joins after the fault, the time \
             until it receives video. A row that cannot run here is skipped, and the reason is printed.
             """)
 
@@ -83,7 +84,8 @@ struct ClusterCommand: AsyncParsableCommand {
                 row.name,
                 [
                     "withoutVideo": metrics.withoutVideo, "limit": row.limit, "rejoins": metrics.rejoins,
-                    "lateJoin": metrics.lateJoin,
+                    "lateJoin": metrics.lateJoin, "browserWithoutVideo": metrics.browserWithoutVideo,
+                    "browserRejoins": metrics.browserRejoins,
                 ], pass: holds)
         }
         try report.finish(

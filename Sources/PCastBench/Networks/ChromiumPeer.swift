@@ -8,11 +8,24 @@ final class ChromiumPeer: Sendable {
 
     private let process = Process()
     private let output = Pipe()
+    /// The input of a script that runs until its input ends; nil for one that ends by itself.
+    private let input: Pipe?
     private let name: String
 
-    /// Starts `watch_chromium.py` or `publish_chromium.py` in a namespace; nil for that of this process. Chromium treats
-    /// `origin`, the page's origin, as secure although it does not use TLS. Throws `BenchFailure` if the script is missing.
-    init(_ program: String, _ arguments: [String], origin: String, in namespace: NetworkNamespace?) throws {
+    /// Returns whether Chromium and a script are there.
+    static func canRun(_ program: String) -> Bool {
+        FileManager.default.isReadableFile(atPath: "\(folder)/\(program)")
+            && (try? SystemProgram.url(of: "chromium")) != nil
+    }
+
+    /// Starts a script such as `watch_chromium.py` in a namespace; nil for that of this process. Chromium treats `origin`,
+    /// the page's origin, as secure although it does not use TLS. If `endsByItself` is false, the script runs until
+    /// `finish()`. Throws `BenchFailure` if the script is missing.
+    init(
+        _ program: String, _ arguments: [String], origin: String, in namespace: NetworkNamespace?,
+        endsByItself: Bool = true
+    ) throws {
+        input = endsByItself ? nil : Pipe()
         name = program
         guard FileManager.default.isReadableFile(atPath: "\(Self.folder)/\(program)") else {
             throw BenchFailure("\(Self.folder)/\(program) is missing: start this in the package's folder")
@@ -21,7 +34,7 @@ final class ChromiumPeer: Sendable {
         process.executableURL = try SystemProgram.url(of: command[0])
         process.arguments =
             command.dropFirst() + arguments + ["--flag=--unsafely-treat-insecure-origin-as-secure=\(origin)"]
-        process.standardInput = FileHandle.nullDevice
+        if let input { process.standardInput = input } else { process.standardInput = FileHandle.nullDevice }
         process.standardOutput = output
         process.standardError = FileHandle.nullDevice
         try process.run()
@@ -35,6 +48,19 @@ final class ChromiumPeer: Sendable {
         }
         throw BenchFailure("\(name) did not report its stream")
     }
+
+    /// Waits for a line that is a word. Throws `BenchFailure` if the script ends before.
+    func wait(for word: String) throws {
+        var lastLine = "empty"
+        while let line = try nextLine() {
+            if line == word { return }
+            lastLine = line
+        }
+        throw BenchFailure("\(name) ended early; its last line is \(lastLine)")
+    }
+
+    /// Ends a script that does not end by itself, which then prints its statistics.
+    func finish() { try? input?.fileHandleForWriting.close() }
 
     /// Waits until a viewer plays, and its measurement begins. Throws `BenchFailure` if it ends before.
     func awaitMeasurement() throws {

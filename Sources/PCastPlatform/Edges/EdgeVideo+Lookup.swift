@@ -179,10 +179,14 @@ extension EdgeVideo {
         _ lookup: Lookup, _ hops: [String], from origin: StreamOrigin, after failed: Set<String>
     ) async throws(APIError) -> Stream {
         let nonce = RandomIdentifier.make()
-        let viewers = state.withLock { $0.streams[lookup.stream]?.viewerCount(at: MonotonicClock.now()) ?? 0 }
+        let (viewers, lost) = state.withLock { state -> (Int, [String]?) in
+            guard let stream = state.streams[lookup.stream] else { return (0, nil) }
+            let isLost = lookup.application == nil && failed.contains(stream.origin.uri)
+            return (stream.viewerCount(at: MonotonicClock.now()), isLost ? stream.path : nil)
+        }
         let message = NodePlaylistRequest(
             application: lookup.application?.description, stream: lookup.stream.description, hops: hops + [node],
-            viewers: viewers)
+            viewers: viewers, lost: lost)
         // The source of a declared name may begin at the origin when the name is requested.
         let limits = configuration.timeLimits
         let response = try await client.send(
@@ -297,7 +301,7 @@ extension EdgeVideo {
                 application: packaged.application.description, stream: packaged.id.description,
                 authorizingTags: tags, signatures: packaged.signatures(at: MonotonicClock.wallTime()), path: [node])
         }
-        let stream = try await self.stream(id, of: application, hops: request.hops)
+        let stream = try await self.stream(id, of: application, hops: request.hops, lost: request.lost ?? [])
         state.withLock { state in
             state.streams[stream.id]?.requested = now
             guard application == nil else { return }
@@ -317,7 +321,7 @@ extension EdgeVideo {
         try accept(request, nonce)
         let id = StreamID(request.stream)
         if let (packaged, _) = try await directory.packagedForNode(id, of: nil) { return (packaged, nil) }
-        return (nil, try await stream(id, of: nil, hops: request.hops))
+        return (nil, try await stream(id, of: nil, hops: request.hops, lost: []))
     }
 
     private func accept(_ request: NodePlaylistRequest, _ nonce: String) throws(APIError) {
@@ -331,15 +335,18 @@ extension EdgeVideo {
         guard request.hops.count <= EdgeConfiguration.maximumDepth else { throw EdgeService.tooDeep }
     }
 
-    /// Returns a stream that another node requests from this one.
+    /// Returns a stream that another node requests from this one. If that node has lost nodes of this node's own path, their
+    /// answer is needed: two edges of one origin that has failed would otherwise become each other's origins.
     private func stream(
-        _ id: StreamID, of application: ApplicationID?, hops: [String]
+        _ id: StreamID, of application: ApplicationID?, hops: [String], lost: [String]
     ) async throws(APIError) -> Stream {
         let lookup = Lookup(application: application, stream: id)
         let known: Stream? = state.withLock { state in
             let now = MonotonicClock.now()
             // A stream that is requested here is renewed by this node.
-            if application == nil { return state.streams[id] }
+            if application == nil {
+                return state.streams[id].flatMap { $0.path.contains(where: lost.contains) ? nil : $0 }
+            }
             guard let result = state.results[lookup], now < result.until, case .success(let id) = result.result
             else { return nil }
             return state.streams[id]

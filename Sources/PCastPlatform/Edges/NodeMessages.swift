@@ -167,6 +167,9 @@ package struct NodePlaylistRequest: Codable, Sendable {
     let hops: [String]
     /// The number of viewers that wait for a part at the edge, and at nodes that request the stream from it.
     let viewers: Int
+    /// The identifiers of the nodes of the former path, whose first one did not answer; nil for none. A node with one of them
+    /// in its own path asks again before it answers.
+    var lost: [String]?
 }
 
 /// The signed path of a stream's playlists.

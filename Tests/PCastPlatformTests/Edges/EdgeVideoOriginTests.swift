@@ -186,6 +186,38 @@ import Testing
         }
     }
 
+    /// Requests the signed path of the stream as another edge does, which has lost nodes of its own path. Returns the nodes of
+    /// the path; nil if the platform does not know one.
+    private static func path(at platform: TestPlatform, lost: [String]) async throws -> [String]? {
+        let signer = try #require(NodeSignature(secret: EdgePair.secret))
+        let message = NodePlaylistRequest(
+            application: nil, stream: "\(PackagedRun.id)", hops: ["node-of-the-test"], viewers: 0, lost: lost)
+        let envelope = NodeEnvelope(message, .playlist, nonce: RandomIdentifier.make(), by: signer)
+        let answer = try await platform.send(
+            "POST", NodeRoutes.playlists, ["Content-Type": "application/json"],
+            body: String(decoding: envelope.bytes, as: UTF8.self))
+        guard answer.status == 200 else { return nil }
+        return try NodeEnvelope(Array(answer.body.utf8))?.message(NodePlaylist.self, .path, by: signer).path
+    }
+
+    @Test("an edge is no origin for another one that has lost the origin of both, unless it reaches that one itself")
+    func lostByBoth() async throws {
+        let run = try EdgePair.live()
+        let known = ChangingOrigins()
+        try await Self.edge(known) { edge in
+            var lost: [String] = []
+            try await EdgePair.origin(run) { origin in
+                known.known.withLock { $0 = [StreamOrigin(uri: origin.uri)] }
+                #expect(try await edge.send("GET", Self.index).status == 200)
+                let path = try #require(try await Self.path(at: edge, lost: []))
+                #expect(path.count == 2)
+                lost = Array(path.dropFirst())
+                #expect(try await Self.path(at: edge, lost: lost) == path)
+            }
+            #expect(try await Self.path(at: edge, lost: lost) == nil)
+        }
+    }
+
     @Test("an edge requests a stream from the origin with the highest epoch")
     func moved() async throws {
         let (one, other) = (try EdgePair.live(), try EdgePair.live())

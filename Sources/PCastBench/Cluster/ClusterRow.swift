@@ -1,5 +1,6 @@
 import PCastCore
 import PCastIO
+import PCastJSON
 import PCastTestSupport
 
 /// A fault of a cluster, and the time for which viewers may have no video because of it.

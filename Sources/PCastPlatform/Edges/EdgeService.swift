@@ -60,6 +60,8 @@ actor EdgeService {
     private static let failureTime = TimeSpan.seconds(1 as Int64)
     /// The maximum number of origins that are tried for a request.
     private static let maximumOrigins = 4
+    /// The maximum number of requests for the end of a stream.
+    private static let maximumEndRequests = 10
     /// The interval in which the links are checked, and the shorter one while one of them is about to be replaced.
     private static let interval = Duration.milliseconds(50)
     private static let shortInterval = Duration.milliseconds(10)
@@ -307,17 +309,55 @@ actor EdgeService {
         case .close(let stream): await directory.end(stream, reason: .ended, description: "")
         case .end(let reason):
             logger.info("a pulled stream has no origin any more", metadata: ["stream": "\(id)"])
-            await end(id, reason)
+            // The links of other streams do not wait for the origin.
+            Task { [weak self] in await self?.endAsOrigin(id, reason) }
         case .release:
             logger.info("a pulled stream has no viewers", metadata: ["stream": "\(id)"])
             await end(id, .ended)
         }
     }
 
+    /// Ends a pulled stream with the reason for which it has ended at its origin, if that tells one.
+    private func endAsOrigin(_ id: StreamID, _ reason: StreamEndedReason) async {
+        guard let stream = pulled[id] else { return }
+        let end = reason == .ended ? await endAtOrigin(of: stream) : nil
+        // The stream may have been pulled again meanwhile.
+        guard pulled[id]?.session.peer == stream.session.peer else { return }
+        if let end { await directory.note(end, of: stream.application) }
+        await self.end(id, end?.reason ?? reason, description: end?.description ?? "")
+    }
+
+    /// Requests the end of a pulled stream from its origin, again while the origin does not know it yet. Returns nil if the
+    /// link was one to another publication, or the origin does not tell.
+    private func endAtOrigin(of stream: Pulled) async -> StreamEnd? {
+        let link = stream.machine.current
+        guard link.stream == stream.machine.id, !link.origin.isThisNode else { return nil }
+        let message = NodeEndRequest(
+            application: stream.application.description, stream: stream.machine.id.description)
+        for _ in 0..<Self.maximumEndRequests {
+            let nonce = RandomIdentifier.make()
+            do throws(APIError) {
+                let response = try await client.send(
+                    NodeEnvelope(message, .end, nonce: nonce, by: signer), to: link.origin.uri + NodeRoutes.ends,
+                    within: configuration.timeLimits.shortResponse)
+                guard response.nonce == nonce else { return nil }
+                let end = try response.message(NodeStreamEnd.self, .ended, by: signer)
+                return StreamEnd(
+                    streamID: stream.machine.id, reason: StreamEndedReason(rawValue: end.reason) ?? .ended,
+                    description: String(end.description.prefix(NodeStreamEnd.maximumDescription)))
+            } catch {
+                guard let wait = error.retryAfter, (try? await Task.sleep(for: wait.duration)) != nil else {
+                    return nil
+                }
+            }
+        }
+        return nil
+    }
+
     /// Ends a pulled stream.
-    private func end(_ id: StreamID, _ reason: StreamEndedReason) async {
+    private func end(_ id: StreamID, _ reason: StreamEndedReason, description: String = "") async {
         let peer = pulled[id]?.session.peer
-        await directory.end(id, reason: reason, description: "")
+        await directory.end(id, reason: reason, description: description)
         // The stream may have been pulled again meanwhile.
         if pulled[id]?.session.peer == peer { await forget(id) }
     }

@@ -22,6 +22,10 @@ package struct NodeEnvelope: Codable, Sendable {
         case roomRequests
         /// The home of rooms sends responses and events.
         case roomEvents
+        /// An edge requests the reason why a stream has ended. The nonce is random.
+        case end
+        /// The origin answers. The nonce is that of the request.
+        case ended
     }
 
     /// A value that is signed with the message and belongs to one exchange.
@@ -170,6 +174,24 @@ package struct NodePlaylistRequest: Codable, Sendable {
     /// The identifiers of the nodes of the former path, whose first one did not answer; nil for none. A node with one of them
     /// in its own path asks again before it answers.
     var lost: [String]?
+}
+
+/// The request for the reason why a stream has ended.
+package struct NodeEndRequest: Codable, Sendable {
+    let application: String
+    /// The identifier of the stream at the node.
+    let stream: String
+}
+
+/// The reason why a stream has ended.
+package struct NodeStreamEnd: Codable, Sendable {
+    /// The reason, as `StreamEndedReason` names it.
+    let reason: String
+    /// The text of a custom reason.
+    let description: String
+
+    /// The maximum number of characters of a text that is used.
+    static let maximumDescription = 1_000
 }
 
 /// The signed path of a stream's playlists.

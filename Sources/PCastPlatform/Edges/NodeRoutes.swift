@@ -17,6 +17,9 @@ struct NodeRoutes: Sendable {
     /// The path of requests for a still image of a stream.
     static let thumbnails = "/pcast/node/thumbnails"
 
+    /// The path of requests for the reason why a stream has ended.
+    static let ends = "/pcast/node/ends"
+
     let edges: EdgeService
     let directory: StreamDirectory
     let thumbnails: ThumbnailService
@@ -52,7 +55,16 @@ struct NodeRoutes: Sendable {
                     body: ResponseBody(inPieces: try await image(envelope)))
             }
         }
-        for path in [Self.streams, Self.links, Self.playlists, Self.thumbnails] {
+        router.on(RouterPath(Self.ends), method: .post) { request, context in
+            await respond(request, context) { envelope, _ throws(APIError) in
+                let message = try envelope.message(NodeEndRequest.self, .end, by: edges.signer)
+                let end = try await directory.endForNode(
+                    StreamID(message.stream), of: ApplicationID(message.application))
+                let answer = NodeStreamEnd(reason: end.reason.rawValue, description: end.description)
+                return NodeEnvelope(answer, .ended, nonce: envelope.nonce, by: edges.signer)
+            }
+        }
+        for path in [Self.streams, Self.links, Self.playlists, Self.thumbnails, Self.ends] {
             router.refuseOthers(RouterPath(path), than: [.post])
         }
     }

@@ -163,7 +163,22 @@ extension StreamDirectory {
         if await edges?.linkLost(id, reason) != true { await end(id, reason: reason, description: "") }
     }
 
+    /// Records that a pulled stream has ended at its origin.
+    func note(_ end: StreamEnd, of application: ApplicationID) { registry.note(end, of: application) }
+
     // MARK: Origin
+
+    /// Returns the end of a stream for another node, whose link to it has ended.
+    ///
+    /// - Throws: ``APIError``; with the kind `notReady` if the stream has not ended yet.
+    func endForNode(_ id: StreamID, of application: ApplicationID) throws(APIError) -> StreamEnd {
+        if let end = registry.end(of: id, application) { return end }
+        guard let stream = registry.streams[id], stream.application == application else { throw .noStream }
+        guard let ending = registry.participants[stream.peer]?.ending else {
+            throw APIError(.notReady, "The stream has not ended.", retryAfter: .milliseconds(100))
+        }
+        return StreamEnd(streamID: id, reason: ending.reason, description: ending.description)
+    }
 
     /// Offers the publication of this node to the stream of the same name that this node pulls.
     ///

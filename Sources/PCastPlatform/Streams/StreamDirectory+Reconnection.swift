@@ -88,7 +88,7 @@ extension StreamDirectory {
         logger.info(
             "stream ended, because its publisher did not reconnect",
             metadata: ["stream": "\(end.streamID)", "reason": "\(end.wire)"])
-        registry.noteEnd(of: stream.live)
+        registry.note(end, of: stream.live.application)
         events.yield(end.event)
         packaging?.end(end.streamID)
         await endPendingViewings(of: end.streamID, reason, description)

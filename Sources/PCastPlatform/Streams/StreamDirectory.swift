@@ -535,7 +535,7 @@ actor StreamDirectory {
         if let stream {
             if !stream.isEndRecorded, !stream.isPulled { writeQueue.note(Self.change(stream, end)) }
             // A pulled stream may continue at its origin.
-            if !stream.isPulled { registry.noteEnd(of: stream) }
+            if !stream.isPulled { registry.note(end, of: stream.application) }
             statistics.streamEnded(stream.application, end.reason)
             if stream.isAnnounced { events.yield(end.event) }
         } else if !participant.isPreview {

@@ -234,7 +234,9 @@ struct StreamRegistry {
     func isResumable(_ stream: LiveStream) -> Bool { !stream.isEndRecorded && !isClosed(stream) }
 
     /// Records the end of a stream, which its publisher cannot resume any more.
-    mutating func noteEnd(of stream: LiveStream) { endedStreams.insert(stream.id, of: stream.application) }
+    mutating func note(_ end: StreamEnd, of application: ApplicationID) {
+        endedStreams.insert(end.streamID, of: application, end)
+    }
 
     // MARK: Queries
 
@@ -242,6 +244,11 @@ struct StreamRegistry {
     func hasEnded(_ id: StreamID, of application: ApplicationID) -> Bool {
         if let stream = streams[id] { return stream.application == application && stream.isEndRecorded }
         return endedStreams.contains(id, of: application)
+    }
+
+    /// Returns the end of a stream of an application; nil if it has not ended, or was forgotten since.
+    func end(of id: StreamID, _ application: ApplicationID) -> StreamEnd? {
+        endedStreams.end(of: id, application)
     }
 
     /// Returns the newest stream of a key that a subscriber may receive; nil if there is none.
@@ -280,20 +287,26 @@ struct StreamRegistry {
 struct EndedStreams: Sendable {
     static let capacity = 4_096
 
-    private var applications: [StreamID: ApplicationID] = [:]
+    private var entries: [StreamID: (application: ApplicationID, end: StreamEnd?)] = [:]
     private var order: [StreamID] = []
     /// The position of the oldest stream.
     private var oldest = 0
 
     /// Adds a stream. It has no effect if the stream is present.
-    mutating func insert(_ id: StreamID, of application: ApplicationID) {
-        guard applications[id] == nil else { return }
-        applications[id] = application
+    mutating func insert(_ id: StreamID, of application: ApplicationID, _ end: StreamEnd? = nil) {
+        guard entries[id] == nil else { return }
+        entries[id] = (application, end)
         guard order.count == Self.capacity else { return order.append(id) }
-        applications[order[oldest]] = nil
+        entries[order[oldest]] = nil
         order[oldest] = id
         oldest = (oldest + 1) % Self.capacity
     }
 
-    func contains(_ id: StreamID, of application: ApplicationID) -> Bool { applications[id] == application }
+    func contains(_ id: StreamID, of application: ApplicationID) -> Bool { entries[id]?.application == application }
+
+    /// Returns the end of a stream; nil if it is unknown.
+    func end(of id: StreamID, _ application: ApplicationID) -> StreamEnd? {
+        guard let entry = entries[id], entry.application == application else { return nil }
+        return entry.end
+    }
 }

@@ -91,7 +91,7 @@ enum NodeMessageTarget {
     static func run(_ bytes: [UInt8]) throws(BrokenInvariant) -> Bool {
         guard let form = bytes.first else { return false }
         let content = Array(bytes.dropFirst())
-        switch form % 6 {
+        switch form % 8 {
         case 0:
             guard let envelope = NodeEnvelope(content) else { return false }
             try check(NodeEnvelope(envelope.bytes)?.payload == envelope.payload, "an envelope that changed")
@@ -103,6 +103,8 @@ enum NodeMessageTarget {
         case 2: return try message(NodeOffer.self, .offer, content)
         case 3: return try message(NodeAnswer.self, .answer, content)
         case 4: return try message(NodePlaylistRequest.self, .playlist, content)
+        case 6: return try message(NodeEndRequest.self, .end, content)
+        case 7: return try message(NodeStreamEnd.self, .ended, content)
         default: return try message(NodePlaylist.self, .path, content)
         }
     }
@@ -123,7 +125,9 @@ enum NodeMessageTarget {
         }
         let rewritten = NodeEnvelope(again, purpose, nonce: nonce, by: signer)
         try check(rewritten.payload == written.payload, "a message that changed: \(written.payload)")
-        let purposes: [NodeEnvelope.Purpose] = [.request, .offer, .answer, .playlist, .path, .thumbnail]
+        let purposes: [NodeEnvelope.Purpose] = [
+            .request, .offer, .answer, .playlist, .path, .thumbnail, .end, .ended,
+        ]
         for other in purposes where other != purpose {
             let isAccepted = (try? written.message(type, other, by: signer)) != nil
             try check(!isAccepted, "a message for another purpose")
@@ -149,5 +153,7 @@ enum NodeMessageTarget {
         [5]
             + Array(
                 #"{"application":"x","stream":"1","authorizingTags":["a"],"signatures":["1-00"],"path":["a"]}"#.utf8),
+        [6] + Array(#"{"application":"x","stream":"1"}"#.utf8),
+        [7] + Array(#"{"reason":"custom","description":"over"}"#.utf8),
     ]
 }

@@ -97,12 +97,12 @@ final class EdgeVideo: Sendable {
 
     // MARK: Queries
 
-    /// The number of streams of other nodes that are served, of their viewers that wait for a part, of the requests to other
-    /// nodes, and of the bytes in memory.
+    /// The number of streams of other nodes that are served, of their viewers at this node that wait for a part, of the requests
+    /// to other nodes, and of the bytes in memory.
     var load: (streams: Int, viewers: Int, fetches: Int, bytes: Int) {
         let now = MonotonicClock.now()
         return state.withLock { state in
-            let viewers = state.streams.values.reduce(0) { $0 + $1.viewerCount(at: now) }
+            let viewers = state.streams.values.reduce(0) { $0 + $1.ownViewerCount(at: now) }
             return (state.streams.count, viewers, state.fetches.count, state.cache.size)
         }
     }

@@ -58,12 +58,17 @@ extension EdgeVideo {
         private static func window(of signature: String) -> Int64? { Int64(signature.prefix { $0 != "-" }) }
 
         /// Returns the number of viewers that wait for a part, here and at nodes that request the stream from this one.
-        func viewerCount(at now: Instant) -> Int {
+        func viewerCount(at now: Instant) -> Int { waitingCount + nodeViewers.count(at: now) }
+
+        /// Returns the number of viewers of this node that wait for a part.
+        func ownViewerCount(at now: Instant) -> Int { max(waitingCount - nodeViewers.nodeCount(at: now), 0) }
+
+        private var waitingCount: Int {
             var (video, audio) = (0, 0)
             for (rendition, count) in waiting where rendition != StreamPackager.captionsName {
                 if rendition.hasPrefix(PackagedStream.videoPrefix) { video += count } else { audio += count }
             }
-            return max(video, audio) + nodeViewers.count(at: now)
+            return max(video, audio)
         }
     }
 

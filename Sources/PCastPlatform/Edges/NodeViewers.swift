@@ -23,4 +23,7 @@ struct NodeViewers: Sendable {
     func count(at now: Instant) -> Int {
         reports.values.reduce(0) { now < $1.until ? $0 + max($1.count - 1, 0) : $0 }
     }
+
+    /// Returns the number of nodes that have viewers. Each of them may be counted as a viewer here, because it waits for a part.
+    func nodeCount(at now: Instant) -> Int { reports.values.count { now < $0.until && $0.count > 0 } }
 }

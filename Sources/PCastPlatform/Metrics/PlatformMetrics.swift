@@ -42,7 +42,8 @@ struct PlatformMetrics: Sendable {
         let requested = edges?.video.load ?? (streams: 0, viewers: 0, fetches: 0, bytes: 0)
         metrics.add("pcast_hls_streams", .gauge, "Number of streams that are packaged for HLS.", packaged.streams)
         metrics.add(
-            "pcast_hls_viewers", .gauge, "Number of HLS viewers that wait for a part, fewer than all behind a CDN.",
+            "pcast_hls_viewers", .gauge,
+            "Number of HLS viewers of this node that wait for a part, fewer than all behind a CDN.",
             packaged.viewers + requested.viewers)
         let recorded = directory.packaging?.recordingCounts ?? (streams: 0, queuedBytes: 0)
         metrics.add("pcast_recordings", .gauge, "Number of streams that are recorded.", recorded.streams)

@@ -380,6 +380,11 @@ final class PackagedStream: Sendable {
         state.withLock { $0.viewerCount } + nodeViewers.withLock { $0.count(at: MonotonicClock.now()) }
     }
 
+    /// The number of viewers of this node that wait for a part.
+    var ownViewerCount: Int {
+        max(state.withLock { $0.viewerCount } - nodeViewers.withLock { $0.nodeCount(at: MonotonicClock.now()) }, 0)
+    }
+
     /// Records the number of viewers that wait for a part at another node.
     func note(viewers: Int, of node: String, at now: Instant) {
         nodeViewers.withLock { $0.note(viewers, of: node, at: now) }

@@ -77,10 +77,10 @@ final class PackagingService: Sendable {
     /// Returns the number of viewers of a stream that wait for a part, a lower bound of all.
     func viewerCount(of id: StreamID) -> Int { stream(id)?.viewerCount ?? 0 }
 
-    /// The number of streams that are packaged, and the number of their viewers that wait for a part.
+    /// The number of streams that are packaged, and the number of their viewers at this node that wait for a part.
     var counts: (streams: Int, viewers: Int) {
         let live = entries.withLock { $0.values.compactMap(\.packaged) }.filter(\.isLive)
-        return (live.count, live.reduce(0) { $0 + $1.viewerCount })
+        return (live.count, live.reduce(0) { $0 + $1.ownViewerCount })
     }
 
     /// The number of streams that are recorded, and the bytes of their parts that wait to be written.

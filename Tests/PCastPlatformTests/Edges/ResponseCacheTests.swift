@@ -94,6 +94,10 @@ import Testing
         #expect(viewers.count(at: Self.start) == 6)
         viewers.note(.max, of: "b", at: Self.start + .seconds(1))
         #expect(viewers.count(at: Self.start + .seconds(10)) == NodeViewers.maximumCount - 1)
+        #expect(viewers.nodeCount(at: Self.start + .seconds(10)) == 1)
+        viewers.note(0, of: "idle", at: Self.start + .seconds(10))
+        #expect(viewers.nodeCount(at: Self.start + .seconds(10)) == 1)
+        #expect(viewers.nodeCount(at: Self.start + .seconds(100)) == 0)
         #expect(viewers.count(at: Self.start + .seconds(11)) == 0)
     }
 }

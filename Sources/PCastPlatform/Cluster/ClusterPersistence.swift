@@ -23,11 +23,13 @@ actor ClusterPersistence {
     private var hasAnnounced = false
     /// The values of other nodes that are not in the database yet.
     private var unapplied: [ClusterValue] = []
+    /// The number of notifications in the last round.
+    private var pendingCount = 0
     private var isFailing = false
 
     /// The maximum number of notifications of this node that other nodes keep. Later ones follow when these are delivered.
     private static let notificationLimit = 10_000
-    /// The time after a round in which no other one begins.
+    /// The time after a round in which no other one begins, for each hundred notifications that are read in a round.
     private static let pause = Duration.milliseconds(50)
     private static let interval = Duration.seconds(1)
 
@@ -55,7 +57,7 @@ actor ClusterPersistence {
         }
         for await _ in wakeups {
             await compare()
-            try? await Task.sleep(for: Self.pause)
+            try? await Task.sleep(for: min(Self.pause * (1 + pendingCount / 100), Self.interval))
         }
         ticks.cancel()
         // The database rejects requests of a cancelled task.
@@ -142,6 +144,7 @@ actor ClusterPersistence {
     /// later: one that is delivered in between is found to be delivered.
     private func compare(_ own: [ClusterNotification]) async throws(RecordsError) {
         let pending = try await records.pendingNotifications(limit: Self.notificationLimit)
+        pendingCount = pending.count
         let known = Set(own.map(\.id))
         let node = cluster.node.name
         var transferred: [String] = []

@@ -1,4 +1,5 @@
 import PCastCore
+import PCastEdgeAuth
 import PCastWebRTC
 import Testing
 

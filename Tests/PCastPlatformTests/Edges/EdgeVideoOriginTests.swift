@@ -1,6 +1,7 @@
 import NIOCore
 import NIOHTTP1
 import PCastCore
+import PCastEdgeAuth
 import PCastHLS
 import PCastIO
 import PCastWeb

@@ -266,6 +266,23 @@ struct PlaylistRulesTests {
         #expect(rules { $0.variants[0].audio = "ac3" } == [.renditionGroupMissing])
         #expect(rules { $0.variants[0].subtitles = "captions" } == [.renditionGroupMissing])
         #expect(rules { $0.variants.removeLast() } == [.audioOnlyVariantMissing])
+        // A second language, of which each property is changed.
+        func second(_ change: (inout PCastHLS.Rendition) -> Void) -> Set<PlaylistRule> {
+            rules { playlist in
+                (playlist.renditions[0].isDefault, playlist.renditions[0].isAutoselect) = (true, true)
+                var rendition = PCastHLS.Rendition(
+                    .audio, uri: "b.m3u8", group: "aac", name: "Deutsch", language: "de", isAutoselect: true)
+                change(&rendition)
+                playlist.renditions.append(rendition)
+            }
+        }
+        #expect(second { _ in } == [])
+        #expect(second { $0.name = "audio" } == [.renditionNameRepeated])
+        #expect(second { $0.isDefault = true } == [.defaultRenditionRepeated])
+        #expect(second { $0.language = nil } == [.autoselectRenditionsAlike])
+        #expect(second { ($0.language, $0.isAutoselect) = (nil, false) } == [])
+        #expect(second { ($0.language, $0.characteristics) = (nil, ["public.accessibility.describes-video"]) } == [])
+        #expect(second { ($0.group, $0.name, $0.language, $0.isDefault) = ("opus", "audio", nil, true) } == [])
         #expect(rules({ _ in }) { $0.targetDuration = .seconds(3 as Int64) }.contains(.targetsDiffer))
         #expect(rules({ _ in }) { $0.serverControl.partHoldBack = .seconds(4 as Int64) } == [.serverControlsDiffer])
         #expect(rules({ _ in }) { $0.renditionReports = [] } == [.renditionReportMissing])

@@ -52,6 +52,9 @@ package enum PlaylistRule: String, CaseIterable, Hashable, Sendable {
     case bandwidthTooLow
     case parameterSetsInSamples
     case renditionGroupMissing
+    case renditionNameRepeated
+    case defaultRenditionRepeated
+    case autoselectRenditionsAlike
     case audioOnlyVariantMissing
     case targetsDiffer
     case serverControlsDiffer
@@ -101,6 +104,8 @@ package enum PlaylistRule: String, CaseIterable, Hashable, Sendable {
         case .bandwidthTooLow: "RFC 8216bis, section 4.4.6.2"
         case .parameterSetsInSamples: "Apple's HLS authoring specification, 1.10"
         case .renditionGroupMissing: "RFC 8216bis, section 4.4.6.2.1"
+        case .renditionNameRepeated, .defaultRenditionRepeated, .autoselectRenditionsAlike:
+            "RFC 8216bis, section 4.4.6.1.1"
         case .audioOnlyVariantMissing: "Apple's HLS authoring specification, 2.3 and 9.9"
         case .targetsDiffer, .serverControlsDiffer, .programDateTimesDiffer, .discontinuitiesDiffer:
             "RFC 8216bis, section 6.2.4"

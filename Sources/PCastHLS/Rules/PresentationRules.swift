@@ -14,7 +14,7 @@ package enum PresentationRules {
     package static func check(
         _ multivariant: MultivariantPlaylist, media: [String: MediaPlaylist]
     ) -> [RuleViolation] {
-        var violations = checkVariants(multivariant, media)
+        var violations = checkVariants(multivariant, media) + checkGroups(multivariant.renditions)
         for (uri, playlist) in media.sorted(by: { $0.key < $1.key }) {
             violations += MediaPlaylistRules.check(playlist).map { RuleViolation($0.rule, "\(uri): \($0.detail)") }
         }
@@ -53,6 +53,42 @@ package enum PresentationRules {
         let hasAudio = multivariant.variants.contains { $0.audio != nil }
         if hasVideo, hasAudio, multivariant.variants.allSatisfy({ $0.resolution != nil }) {
             add(.audioOnlyVariantMissing, "each variant has video")
+        }
+        return violations
+    }
+
+    /// Checks that the members of each group of renditions can be distinguished.
+    private static func checkGroups(_ renditions: [Rendition]) -> [RuleViolation] {
+        struct Group: Hashable {
+            let kind: Rendition.Kind
+            let id: String
+        }
+        struct Choice: Hashable {
+            let languages: [String?]
+            let isForced: Bool
+            let characteristics: [String]
+        }
+        var violations: [RuleViolation] = []
+        func add(_ rule: PlaylistRule, _ detail: String) { violations.append(RuleViolation(rule, detail)) }
+        let groups = Dictionary(grouping: renditions) { Group(kind: $0.kind, id: $0.group) }
+        for (group, members) in groups.sorted(by: { $0.key.id < $1.key.id }) {
+            var names: Set<String> = []
+            var choices: Set<Choice> = []
+            for member in members {
+                if !names.insert(member.name).inserted {
+                    add(.renditionNameRepeated, "the group \(group.id) has \(member.name) twice")
+                }
+                guard member.isAutoselect else { continue }
+                let choice = Choice(
+                    languages: [member.language, member.associatedLanguage], isForced: member.isForced,
+                    characteristics: member.characteristics.sorted())
+                if !choices.insert(choice).inserted {
+                    add(.autoselectRenditionsAlike, "\(member.name) in the group \(group.id) is like another one")
+                }
+            }
+            if members.count(where: \.isDefault) > 1 {
+                add(.defaultRenditionRepeated, "the group \(group.id) has several default members")
+            }
         }
         return violations
     }

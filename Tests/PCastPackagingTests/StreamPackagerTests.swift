@@ -69,6 +69,40 @@ struct StreamPackagerTests {
         #expect(run.violations == [])
     }
 
+    @Test("audio of several languages is one group, of which the first member is the default")
+    func languages() throws {
+        let tracks = [
+            RenditionDescription(
+                name: "opus", source: .opus(channels: 2), bitrate: .kilobits(96), label: "English", language: "en"),
+            RenditionDescription(
+                name: "audio1", source: .opus(channels: 2), bitrate: .kilobits(96), label: "Deutsch", language: "de"),
+            RenditionDescription(
+                name: "audio2", source: .opus(channels: 2), bitrate: .kilobits(96), label: "English 2", language: "en"),
+            RenditionDescription(
+                name: "audio3", source: .opus(channels: 2), bitrate: .kilobits(96), label: "English 3", language: "en",
+                describesVideo: true),
+        ]
+        var run = LiveRun([Self.large] + tracks)
+        run.parameterSets["video0"] = try MediaSamples.parameterSets(MediaSamples.size)
+        run.run(.seconds(6 as Int64))
+        #expect(run.violations == [])
+        let playlist = try MultivariantPlaylist(try #require(run.packager.multivariantPlaylist).text)
+        // The variants do not multiply: the video with the group, and the audio alone.
+        #expect(playlist.variants.map(\.uri) == ["video0.m3u8", "opus.m3u8"])
+        let renditions = playlist.renditions(.audio, in: "opus")
+        #expect(renditions.map(\.uri) == ["opus.m3u8", "audio1.m3u8", "audio2.m3u8", "audio3.m3u8"])
+        #expect(renditions.map(\.name) == ["English", "Deutsch", "English 2", "English 3"])
+        #expect(renditions.map(\.language) == ["en", "de", "en", "en"])
+        #expect(renditions.map(\.isDefault) == [true, false, false, false])
+        // A player cannot distinguish the second track with English from the first.
+        #expect(renditions.map(\.isAutoselect) == [true, true, false, true])
+        #expect(renditions.map(\.characteristics.isEmpty) == [true, true, true, false])
+        #expect(renditions.allSatisfy { $0.channels == "2" })
+        #expect(PresentationRules.check(playlist, media: [:]) == [])
+        let starts = tracks.compactMap { run.playlists[$0.name]?.segments.first?.programDateTime }
+        #expect(starts.count == 4 && Set(starts).count == 1)
+    }
+
     @Test("a change of size begins a discontinuity in all renditions, with another map where the parameters change")
     func sizeChange() throws {
         var run = try Self.live()

@@ -101,10 +101,13 @@ package struct RenditionDescription: Hashable, Sendable {
     package var label: String?
     /// The language tag (RFC 5646); nil if unknown.
     package var language: String?
+    /// Whether a speaker describes the video, for people who do not see it.
+    package var describesVideo: Bool
 
     /// Creates a description.
     package init(
-        name: String, source: Source, bitrate: Bitrate, label: String? = nil, language: String? = nil
+        name: String, source: Source, bitrate: Bitrate, label: String? = nil, language: String? = nil,
+        describesVideo: Bool = false
     ) {
         precondition(name.utf8.allSatisfy { $0.isNameCharacter } && !name.isEmpty, "the name \(name) is no file name")
         self.name = name
@@ -112,6 +115,7 @@ package struct RenditionDescription: Hashable, Sendable {
         self.bitrate = bitrate
         self.label = label
         self.language = language
+        self.describesVideo = describesVideo
     }
 
     /// Whether it is video.

@@ -370,15 +370,7 @@ extension StreamPackager {
             for group in groups { variants.append(Self.variant(layer, group, captions)) }
         }
         for group in groups { variants.append(Self.variant(nil, group, captions)) }
-        var alternatives = groups.flatMap { group in
-            group.renditions.enumerated().map { index, rendition in
-                Rendition(
-                    .audio, uri: "\(rendition.description.name).m3u8", group: group.id,
-                    name: rendition.description.label ?? rendition.description.name,
-                    language: rendition.description.language, isDefault: index == 0, isAutoselect: true,
-                    channels: rendition.format?.channels.map { String($0) })
-            }
-        }
+        var alternatives = groups.flatMap(\.alternatives)
         if let captions {
             alternatives.append(
                 Rendition(.subtitles, uri: "\(captions).m3u8", group: captions, name: "Captions", isAutoselect: true))
@@ -395,6 +387,27 @@ extension StreamPackager {
         var codec: String { renditions.first?.format?.codecString ?? "" }
         var bandwidth: Int64 { renditions.map(\.bandwidth).max() ?? 0 }
         var averageBandwidth: Int64 { renditions.map(\.averageBandwidth).max() ?? 0 }
+
+        /// The members. The first one is the default. Of those that a player cannot distinguish, it selects only the first
+        /// one by itself.
+        var alternatives: [PCastHLS.Rendition] {
+            var alternatives: [PCastHLS.Rendition] = []
+            for rendition in renditions {
+                let description = rendition.description
+                var alternative = PCastHLS.Rendition(
+                    .audio, uri: "\(description.name).m3u8", group: id, name: description.label ?? description.name,
+                    language: description.language, isDefault: alternatives.isEmpty,
+                    channels: rendition.format?.channels.map { String($0) })
+                if description.describesVideo {
+                    alternative.characteristics = ["public.accessibility.describes-video"]
+                }
+                alternative.isAutoselect = !alternatives.contains {
+                    $0.language == alternative.language && $0.characteristics == alternative.characteristics
+                }
+                alternatives.append(alternative)
+            }
+            return alternatives
+        }
     }
 
     private static func groups(of audio: [RenditionPackager]) -> [AudioGroup] {

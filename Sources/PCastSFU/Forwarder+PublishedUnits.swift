@@ -4,6 +4,14 @@ import PCastWebRTC
 
 /// A complete video frame or audio packet of a published track, for outputs of the platform other than viewers.
 package struct PublishedUnit: Sendable {
+    /// A track of a stream.
+    package enum Track: Hashable, Sendable {
+        /// A layer of the video in the publisher's order.
+        case video(layer: Int)
+        /// An audio track. Only the first one, 0, is in the SFU.
+        case audio(Int)
+    }
+
     /// The output that a unit is read for.
     package enum Use: Hashable, Sendable {
         /// Packaging for HLS and recordings.
@@ -20,6 +28,10 @@ package struct PublishedUnit: Sendable {
     package let stream: StreamID
     /// The layer of the video in the publisher's order; nil for audio.
     package let layer: Int?
+    /// The number of the audio track. A further track of a publisher in this process is not 0.
+    package var audioTrack = 0
+    /// The track.
+    package var track: Track { layer.map { .video(layer: $0) } ?? .audio(audioTrack) }
     /// The codec.
     package let codec: Codec
     /// The data, in the form of `EncodedFrame`.

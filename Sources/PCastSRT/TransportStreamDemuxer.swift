@@ -133,7 +133,7 @@ package struct TransportStreamDemuxer: Sendable {
             .metadata(
                 RTMPStreamMetadata(
                     videoTrackCount: tracks.count { $0.id.mediaType == .video },
-                    audioTrackCount: tracks.count { $0.id.mediaType == .audio })))
+                    audio: tracks.filter { $0.id.mediaType == .audio }.map(\.stream.audioProperties))))
     }
 
     // MARK: Media
@@ -320,6 +320,15 @@ extension ElementaryStream {
         }
         return descriptor(0x6A) != nil
             ? .unsupported(.audio, "AC-3") : descriptor(0x7A) != nil ? .unsupported(.audio, "E-AC-3") : nil
+    }
+
+    /// The language of the audio and its purpose (ISO/IEC 13818-1, section 2.6.18).
+    var audioProperties: RTMPStreamMetadata.Track {
+        // A language, of which there may be several, has three letters and a type.
+        guard let content = descriptor(0x0A), content.count >= 4 else { return RTMPStreamMetadata.Track() }
+        return RTMPStreamMetadata.Track(
+            language: String(decoding: content.prefix(3), as: UTF8.self),
+            describesVideo: content[content.startIndex + 3] == 0x03)
     }
 
     /// Returns the content of the first descriptor with a tag.

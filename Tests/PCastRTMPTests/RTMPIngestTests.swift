@@ -7,18 +7,20 @@ import Testing
         clock: WallClockReference(instant: at(0), wallTime: WallTime(millisecondsSinceEpoch: 1_790_000_000_000)))
     private var tracks: [RTMPIngest.Tracks] = []
     private var frames: [(frame: EncodedFrame, layer: Int)] = []
-    private var aac: [(bytes: [UInt8], time: TimeSpan, captureTime: WallTime)] = []
+    private var aac: [(bytes: [UInt8], track: Int, time: TimeSpan, captureTime: WallTime)] = []
     private var findings: [IngestFinding] = []
     private var uplinks: [Bool] = []
-    private var configurationChanges = 0
+    /// The tracks whose configurations changed.
+    private var configurationChanges: [Int] = []
 
     private mutating func collect() {
         while let output = ingest.poll() {
             switch output {
             case .tracks(let tracks): self.tracks.append(tracks)
             case .frame(let frame, let layer): frames.append((frame, layer))
-            case .aac(let bytes, let time, let captureTime): aac.append((bytes, time, captureTime))
-            case .aacConfiguration: configurationChanges += 1
+            case .aac(let bytes, let track, let time, let captureTime):
+                aac.append((bytes, track, time, captureTime))
+            case .aacConfiguration(_, let track): configurationChanges.append(track)
             case .finding(_, let finding): findings.append(finding)
             case .uplink(let isWeak): uplinks.append(isWeak)
             }
@@ -69,6 +71,7 @@ import Testing
     private static let otherAACConfiguration = RTMPCodecConfiguration.aac(AudioSpecificConfiguration([0x12, 0x10])!)
     private let video = RTMPTrackID(.video)
     private let audio = RTMPTrackID(.audio)
+    private let opus = [RTMPIngest.AudioTrack(id: RTMPTrackID(.audio), audio: .opus)]
 
     // MARK: Encoders
 
@@ -104,7 +107,7 @@ import Testing
     @Test("FFmpeg: H.265 and Opus are forwarded, and B-frames are reported")
     mutating func enhanced() {
         pass(.enhanced)
-        #expect(tracks.first == RTMPIngest.Tracks(video: .h265, layers: [video], audio: .opus))
+        #expect(tracks.first == RTMPIngest.Tracks(video: .h265, layers: [video], audioTracks: opus))
         #expect(frames.count { $0.frame.codec == .h265 } == 10 && frames.count { $0.frame.codec == .opus } == 21)
         #expect(findings == [.reorderedFrames])
         #expect(ingest.droppedCount == 0)
@@ -113,7 +116,7 @@ import Testing
     @Test("FFmpeg: AV1 is forwarded, and its key frames have a sequence header")
     mutating func av1() {
         pass(.av1)
-        #expect(tracks.first == RTMPIngest.Tracks(video: .av1, layers: [video], audio: .opus))
+        #expect(tracks.first == RTMPIngest.Tracks(video: .av1, layers: [video], audioTracks: opus))
         let units = frames.map(\.frame).filter { $0.codec == .av1 }
         #expect(units.map(\.isKeyFrame) == [true, false, false, false, false, true, false, false])
         #expect(units.filter(\.isKeyFrame).allSatisfy { $0.bytes.starts(with: [0x0A, 11]) })
@@ -136,7 +139,7 @@ import Testing
         pass(.hevcTracks)
         #expect(
             tracks.first
-                == RTMPIngest.Tracks(video: .h265, layers: [video, RTMPTrackID(.video, 1)], audio: .opus))
+                == RTMPIngest.Tracks(video: .h265, layers: [video, RTMPTrackID(.video, 1)], audioTracks: opus))
         var sets: [[UInt8]] = []
         for layer in 0..<2 {
             let units = frames.filter { $0.layer == layer && $0.frame.codec == .h265 }.map(\.frame)
@@ -158,7 +161,7 @@ import Testing
         ingest.advance(to: at(3))
         collect()
         #expect(
-            tracks == [RTMPIngest.Tracks(video: .vp9, layers: [video], omitted: [second, third], audio: nil)])
+            tracks == [RTMPIngest.Tracks(video: .vp9, layers: [video], omitted: [second, third], audioTracks: [])])
         #expect(frames.map(\.frame.codec) == [.vp9] && ingest.droppedCount == 1)
     }
 
@@ -193,7 +196,7 @@ import Testing
         #expect(tracks.isEmpty)
         ingest.advance(to: at(2))
         collect()
-        #expect(tracks == [RTMPIngest.Tracks(video: .vp8, layers: [video], audio: nil)])
+        #expect(tracks == [RTMPIngest.Tracks(video: .vp8, layers: [video], audioTracks: [])])
         #expect(frames.count == 1 && ingest.deadline == nil)
         // Audio that begins later does not belong to the stream.
         handle(.configuration(audio, Self.aacConfiguration))
@@ -217,7 +220,7 @@ import Testing
         let second = RTMPTrackID(.video, 1)
         handle(.configuration(second, .other(.vp8, [])))
         handle(unit(second, .vp8, 0))
-        #expect(tracks == [RTMPIngest.Tracks(video: .vp8, layers: [video, second], audio: nil)])
+        #expect(tracks == [RTMPIngest.Tracks(video: .vp8, layers: [video, second], audioTracks: [])])
         #expect(frames.map(\.layer) == [0, 1])
     }
 
@@ -245,8 +248,71 @@ import Testing
         handle(.configuration(video, .other(.vp8, [])))
         handle(.configuration(audio, Self.aacConfiguration))
         handle(unit(audio, .aac, 0))
-        #expect(tracks.count == 1 && configurationChanges == 0)
+        #expect(tracks.count == 1 && configurationChanges.isEmpty)
         handle(.configuration(audio, Self.otherAACConfiguration))
-        #expect(configurationChanges == 1)
+        #expect(configurationChanges == [0])
+    }
+
+    // MARK: Audio tracks
+
+    private func audioTrack(_ number: UInt8) -> RTMPTrackID { RTMPTrackID(.audio, number) }
+
+    @Test("each audio track has its language, its own configuration and its own frames, on one clock")
+    mutating func languages() throws {
+        handle(
+            .metadata(
+                RTMPStreamMetadata(
+                    videoTrackCount: 1,
+                    audio: [
+                        .init(language: "eng"), .init(language: "ger"), .init(language: "eng", describesVideo: true),
+                    ])))
+        handle(.configuration(video, .other(.vp8, [])))
+        handle(unit(video, .vp8, 0))
+        handle(.configuration(audioTrack(0), Self.aacConfiguration))
+        handle(.configuration(audioTrack(2), .opus(.stereo)))
+        handle(.configuration(audioTrack(1), Self.otherAACConfiguration))
+        #expect(tracks.isEmpty)
+        handle(unit(audioTrack(0), .aac, 20))
+        handle(unit(audioTrack(1), .aac, 20))
+        handle(unit(audioTrack(2), .opus, 20))
+        let found = try #require(tracks.first).audioTracks
+        #expect(found.map(\.id) == [audioTrack(0), audioTrack(1), audioTrack(2)])
+        #expect(found.map(\.description.language?.description) == ["en", "de", "en"])
+        #expect(found.map(\.description.describesVideo) == [false, false, true])
+        #expect(found[2].audio == .opus && tracks.first?.audio == found[0].audio)
+        #expect(aac.map(\.track) == [0, 1] && Set(aac.map(\.captureTime)).count == 1)
+        let packets = frames.filter { $0.frame.codec == .opus }
+        #expect(packets.map(\.layer) == [2])
+        #expect(packets.first?.frame.captureTime == aac.first?.captureTime)
+        handle(.configuration(audioTrack(1), Self.aacConfiguration))
+        #expect(configurationChanges == [1])
+    }
+
+    @Test("the metadata of Enhanced RTMP states the languages of its tracks")
+    mutating func multitrackLanguages() throws {
+        var client = try RTMPTestClient.publishing()
+        let object: AMF0Object = [
+            "audiosamplerate": .number(48_000), "language": .string("en-gb"),
+            "audioTrackIdInfoMap": .object([
+                "1": .object(["language": .string("de")]), "2": .object(["language": .string("a language")]),
+            ]),
+        ]
+        try client.send(
+            RTMPMessage(
+                type: .data, streamID: 1, payload: AMF0Writer.bytes([.string("onMetaData"), .object(object)])))
+        for event in client.events { handle(event) }
+        for number in 0..<3 as Range<UInt8> { handle(.configuration(audioTrack(number), Self.aacConfiguration)) }
+        handle(unit(audioTrack(2), .aac, 0))
+        let found = try #require(tracks.first).audioTracks
+        #expect(found.map(\.description.language?.description) == ["en-GB", "de", nil])
+    }
+
+    @Test("the frames of audio tracks beyond the eighth are dropped")
+    mutating func manyAudioTracks() {
+        handle(.metadata(RTMPStreamMetadata(videoTrackCount: 0, audioTrackCount: 10)))
+        for number in 0..<10 as Range<UInt8> { handle(.configuration(audioTrack(number), Self.aacConfiguration)) }
+        for number in 0..<10 as Range<UInt8> { handle(unit(audioTrack(number), .aac, 0)) }
+        #expect(tracks.map(\.audioTracks.count) == [8])
+        #expect(aac.map(\.track) == Array(0..<8) && ingest.droppedCount == 2)
     }
 }

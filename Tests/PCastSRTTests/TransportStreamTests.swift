@@ -64,6 +64,32 @@ struct TransportStreamTests {
         #expect(first == .metadata(RTMPStreamMetadata(videoTrackCount: 1, audioTrackCount: 1)))
     }
 
+    @Test("audio tracks have the language and the purpose of their descriptors")
+    func languages() throws {
+        let descriptors: [[UInt8]] = [
+            [0x0A, 4] + Array("ger".utf8) + [0],
+            // Another descriptor precedes, and a second language follows.
+            [0x52, 1, 7, 0x0A, 8] + Array("eng".utf8) + [3] + Array("fre".utf8) + [0],
+            // Too short, and none.
+            [0x0A, 3] + Array("ita".utf8), [],
+        ]
+        var builder = Builder()
+        builder.program(
+            [.h264]
+                + descriptors.enumerated().map {
+                    Builder.Stream(pid: 300 + UInt16($0), type: 0x0F, descriptors: $1)
+                })
+        let (events, _) = events(builder.bytes)
+        guard case .metadata(let metadata)? = events.first else {
+            Issue.record("no metadata")
+            return
+        }
+        let tracks = (0..<4 as Range<UInt8>).compactMap { metadata.audioTracks[$0] }
+        #expect(metadata.audioTracks.count == 4)
+        #expect(tracks.map(\.language) == ["ger", "eng", nil, nil])
+        #expect(tracks.map(\.describesVideo) == [false, true, false, false])
+    }
+
     @Test("an access unit has its parameter sets, without delimiters")
     func parameterSets() throws {
         var builder = Builder()

@@ -42,25 +42,31 @@ final class IngestPublisher: Sendable {
         case ended
     }
 
-    /// The stream, and the transcoder of its audio; nil if there is none.
+    /// The stream, and the transcoders of its audio tracks by their numbers.
     private struct PublishedStream {
         let stream: StreamDirectory.IngestStream
-        let audio: AudioTranscoding?
+        let transcoders: [Int: AudioTranscoding]
 
         /// Passes frames on. It never waits.
         func send(_ outputs: [RTMPIngest.Output]) {
             var frames: [IngestFeed.Frame] = []
             for output in outputs {
                 switch output {
+                case .frame(let frame, let track) where frame.codec.mediaType == .audio && track > 0:
+                    stream.audioFeed?.send(frame, track: track)
                 case .frame(let frame, let layer): frames.append(.init(frame: frame, layer: layer))
-                case .aac(let bytes, let time, let captureTime):
-                    audio?.send(bytes, time: time, captureTime: captureTime)
-                case .aacConfiguration(let configuration): audio?.configure(configuration.bytes)
+                case .aac(let bytes, let track, let time, let captureTime):
+                    transcoders[track]?.send(bytes, time: time, captureTime: captureTime)
+                case .aacConfiguration(let configuration, let track):
+                    transcoders[track]?.configure(configuration.bytes)
                 case .tracks, .finding, .uplink: break
                 }
             }
             stream.feed.send(frames)
         }
+
+        /// Ends the transcoders.
+        func close() { for transcoder in transcoders.values { transcoder.close() } }
     }
 
     private struct State {
@@ -271,21 +277,22 @@ final class IngestPublisher: Sendable {
                 "Tracks with another codec than the first one are left out: \(list); use one codec for all.")
         }
         let media = IngestMedia(video: tracks.video, layers: tracks.layers.count, hasAudio: hasAudio)
+        let descriptions = hasAudio ? tracks.audioTracks.map(\.description) : []
         do throws(APIError) {
             let stream = try await service.directory.publish(
-                admission, by: connection.ingestProtocol, ingesting: media
+                admission, by: connection.ingestProtocol, ingesting: media, audio: descriptions
             ) { [self] end in
                 ended(end)
             }
-            await begin(stream, transcoding: tracks.audio)
+            await begin(stream, tracks.audioTracks.map(\.audio))
         } catch {
             reject(error)
         }
     }
 
     /// Passes on the frames that were held.
-    private func begin(_ stream: StreamDirectory.IngestStream, transcoding audio: RTMPIngest.Audio?) async {
-        let published = PublishedStream(stream: stream, audio: transcoding(audio, to: stream.feed))
+    private func begin(_ stream: StreamDirectory.IngestStream, _ audio: [RTMPIngest.Audio]) async {
+        let published = PublishedStream(stream: stream, transcoders: transcoders(of: audio, for: stream))
         let (isPresent, findings) = state.withLock { state in
             guard case .starting = state.phase else { return (false, [IngestFinding]()) }
             state.phase = .publishing(published)
@@ -294,21 +301,30 @@ final class IngestPublisher: Sendable {
             return (true, state.findings)
         }
         guard !isPresent else { return report(findings, nil, of: stream.id) }
-        published.audio?.close()
+        published.close()
         await service.directory.end(stream.id, reason: .failed, description: "")
     }
 
-    /// Returns a transcoder of AAC; nil if the audio is not AAC, or none can be started.
-    private func transcoding(_ audio: RTMPIngest.Audio?, to feed: IngestFeed) -> AudioTranscoding? {
-        guard case .aac(let configuration)? = audio, let program = service.transcoder else { return nil }
-        do throws(IOError) {
-            return try AudioTranscoding(program, configuration: configuration.bytes) { packet in
-                feed.send([.init(frame: packet, layer: 0)])
+    /// Returns the transcoders of the audio tracks with AAC, by their numbers. Further tracks are transcoded only if they are
+    /// packaged.
+    private func transcoders(
+        of audio: [RTMPIngest.Audio], for stream: StreamDirectory.IngestStream
+    ) -> [Int: AudioTranscoding] {
+        guard let program = service.transcoder else { return [:] }
+        var transcoders: [Int: AudioTranscoding] = [:]
+        for (track, audio) in audio.enumerated() where track == 0 || stream.audioFeed != nil {
+            guard case .aac(let configuration) = audio else { continue }
+            do throws(IOError) {
+                transcoders[track] = try AudioTranscoding(program, configuration: configuration.bytes) { packet in
+                    guard track > 0 else { return stream.feed.send([.init(frame: packet, layer: 0)]) }
+                    stream.audioFeed?.send(packet, track: track)
+                }
+            } catch {
+                service.logger.error(
+                    "audio cannot be transcoded", metadata: ["error": "\(error)", "track": "\(track)"])
             }
-        } catch {
-            service.logger.error("audio cannot be transcoded", metadata: ["error": "\(error)"])
-            return nil
         }
+        return transcoders
     }
 
     // MARK: End
@@ -381,7 +397,7 @@ final class IngestPublisher: Sendable {
             (state.held, state.heldSize) = ([], 0)
             return (published, state.fingerprint)
         }
-        published?.audio?.close()
+        published?.close()
         if let fingerprint { service.release(fingerprint, of: self) }
         return published?.stream
     }
@@ -392,7 +408,7 @@ extension RTMPIngest.Output {
     fileprivate var size: Int {
         switch self {
         case .frame(let frame, _): frame.bytes.count
-        case .aac(let bytes, _, _): bytes.count
+        case .aac(let bytes, _, _, _): bytes.count
         case .tracks, .aacConfiguration, .finding, .uplink: 0
         }
     }

@@ -413,6 +413,11 @@ final class MediaRouter: Sendable {
         capacity.withLock { $0.shard(of: stream) }.map { loops[$0] }
     }
 
+    /// Returns the feed with the units of a publisher's stream for the packager; nil if the publisher has left.
+    func packagingFeed(of publisher: PeerID) -> PublishedUnitFeed? {
+        capacity.withLock { $0.shard(of: publisher) }.map { feeds[$0] }
+    }
+
     private func loop(of peer: PeerID) -> EventLoop<SFU>? {
         capacity.withLock { $0.shard(of: peer) }.map { loops[$0] }
     }

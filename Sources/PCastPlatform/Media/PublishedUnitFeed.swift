@@ -30,12 +30,12 @@ final class PublishedUnitFeed: Sendable {
         var size = 0
         /// The time at which the first one was delivered.
         var since = Instant(nanoseconds: .min)
-        /// The timestamps from which on units of a stream are urgent, by their layers; nil for audio. Units of other streams
-        /// and layers are always urgent.
-        var next: [StreamID: [Int?: Int64]] = [:]
+        /// The timestamps from which on units of a stream are urgent, by their tracks. Units of other streams and tracks are
+        /// always urgent.
+        var next: [StreamID: [PublishedUnit.Track: Int64]] = [:]
 
         func isUrgent(_ unit: PublishedUnit) -> Bool {
-            guard let next = next[unit.stream]?[unit.layer] else { return true }
+            guard let next = next[unit.stream]?[unit.track] else { return true }
             return unit.timestamp >= next || unit.isKeyFrame && unit.layer != nil
         }
 
@@ -83,7 +83,7 @@ final class PublishedUnitFeed: Sendable {
         transportStreams?.deliver(transported, at: now)
     }
 
-    /// Delivers units, or drops them if the queue is full.
+    /// Delivers units, or drops them if the queue is full. It may be called on any thread.
     func deliver(_ units: [PublishedUnit], at now: Instant) {
         guard !units.isEmpty else { return }
         let size = units.reduce(0) { $0 + $1.bytes.count + Self.unitOverhead }
@@ -111,9 +111,8 @@ final class PublishedUnitFeed: Sendable {
         }
     }
 
-    /// Sets the timestamps from which on units of a stream are urgent, by their layers; nil for audio. If there are none,
-    /// all are.
-    func setNext(_ timestamps: [Int?: Int64], of stream: StreamID) {
+    /// Sets the timestamps from which on units of a stream are urgent, by their tracks. If there are none, all are.
+    func setNext(_ timestamps: [PublishedUnit.Track: Int64], of stream: StreamID) {
         waiting.withLock { $0.next[stream] = timestamps.isEmpty ? nil : timestamps }
     }
 

@@ -28,6 +28,8 @@ struct LiveStream: Sendable {
     var isAnnounced = false
     /// The codecs that the publisher sends according to the answer, video first.
     var codecs: [Codec] = []
+    /// The audio tracks that viewers by HLS can choose, the default first; empty if the publisher did not describe its audio.
+    var audioTracks: [AudioTrackDescription] = []
     /// The protocol of a publisher that does not use WebRTC; nil for WebRTC.
     var ingestProtocol: IngestProtocol?
     /// The properties of the media that cost viewers latency, or that they cannot decode, each once.

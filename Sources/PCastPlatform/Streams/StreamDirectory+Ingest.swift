@@ -23,6 +23,8 @@ extension StreamDirectory {
         let id: StreamID
         /// Passes the frames of the publisher to the SFU.
         let feed: IngestFeed
+        /// Passes the packets of further audio tracks to the packager; nil if the stream is not packaged or has none.
+        let audioFeed: FurtherAudioFeed?
     }
 
     /// Decides whether a client may publish a stream from this process.
@@ -62,12 +64,13 @@ extension StreamDirectory {
     ///   - admission: The admission of the publisher.
     ///   - ingestProtocol: The protocol of the publisher.
     ///   - media: The media that the publisher sends.
+    ///   - audio: The audio tracks, the default first.
     ///   - onEnd: Called once when the stream has ended.
     /// - Returns: The stream.
     /// - Throws: ``APIError``.
     func publish(
         _ admission: IngestAdmission, by ingestProtocol: IngestProtocol, ingesting media: IngestMedia,
-        onEnd: @escaping @Sendable (StreamEnd) async -> Void
+        audio: [AudioTrackDescription] = [], onEnd: @escaping @Sendable (StreamEnd) async -> Void
     ) async throws(APIError) -> IngestStream {
         let principal = admission.principal
         // The token may have been revoked since the publisher was admitted.
@@ -90,6 +93,7 @@ extension StreamDirectory {
         stream.codecs = [media.video, media.hasAudio ? .opus : nil].compactMap(\.self).filter {
             terms.media.contains($0.mediaType)
         }
+        if stream.codecs.contains(.opus) { stream.audioTracks = audio }
         registry.add(stream)
         policy.enter(stream, admission.reservation, limit: principal.limits.bitrate)
         writeQueue.note(.streamStarting(stream.record))
@@ -106,12 +110,23 @@ extension StreamDirectory {
                 metadata: Self.metadata(
                     ["stream": "\(id)", "application": "\(principal.application)"], admission.clientContext))
             warn(of: admission.capabilities, stream: id)
-            return IngestStream(id: id, feed: feed)
+            return IngestStream(id: id, feed: feed, audioFeed: furtherAudioFeed(of: stream))
         } catch {
             discard(peer)
             writeQueue.note(Self.change(stream, StreamEnd(streamID: id, reason: .failed, description: "")))
             throw Self.refusal(error)
         }
+    }
+}
+
+extension StreamDirectory {
+    /// Returns the feed for further audio tracks; nil if the stream is not packaged or has none. The stream of a declared name
+    /// is packaged instead of its publishers, and has one audio track.
+    private func furtherAudioFeed(of stream: LiveStream) -> FurtherAudioFeed? {
+        guard stream.audioTracks.count > 1, !stream.place.isPublisher, packaging?.packages(stream) == true else {
+            return nil
+        }
+        return router.packagingFeed(of: stream.peer).map { FurtherAudioFeed(stream.id, $0) }
     }
 }
 

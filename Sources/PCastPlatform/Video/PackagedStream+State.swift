@@ -48,18 +48,18 @@ extension PackagedStream {
         private let recordedLayers: Layers
         /// The highest layer that has had media, if only that is recorded; nil before.
         private var recordedLayer: Int?
-        /// The renditions of the tracks that the publisher sends, by their layers; nil for audio.
-        private var tracks: [Int?: RenditionDescription] = [:]
+        /// The renditions of the tracks that the publisher sends.
+        private var tracks: [PublishedUnit.Track: RenditionDescription] = [:]
         /// The number of renditions that each track has had. Files are cached by their names, so the rendition of a track
         /// that a later publisher sends again has another name.
-        private var generations: [Int?: Int] = [:]
+        private var generations: [PublishedUnit.Track: Int] = [:]
         /// The tracks whose renditions the packager has.
-        private var packagedTracks: Set<Int?> = []
+        private var packagedTracks: Set<PublishedUnit.Track> = []
         /// The names of renditions that were removed, whose requests are not answered yet.
         private var removed: Set<String> = []
-        /// The name of the rendition with AAC; nil while the audio is not transcoded.
-        private var aac: String?
-        /// The number of renditions with AAC so far. Each has its own name, because files are cached by their names.
+        /// The names of the renditions with AAC, by the numbers of the audio tracks; empty while they are not transcoded.
+        private var aac: [Int: String] = [:]
+        /// The number of times that AAC began. Each rendition has its own name, because files are cached by their names.
         private var aacCount = 0
         /// The current playlists, of the renditions that were requested since their last change.
         private var playlists: [String: MediaPlaylist] = [:]
@@ -78,10 +78,8 @@ extension PackagedStream {
         /// The units since the first key frame, until there is a packager.
         private var kept: [PublishedUnit] = []
         private var keptSize = 0
-        /// The last units of the audio, from which AAC begins, at most ``recentAudioLimit``.
-        private(set) var recentAudio: [PublishedUnit] = []
-        /// The number of discontinuities before them.
-        private var recentDiscontinuities: Int64 = 0
+        /// The last units of the audio tracks, from which AAC begins, by their numbers.
+        private var recentAudio: [Int: RecentAudio] = [:]
         /// The captions that came before the packager, at most ``captionLimit``.
         private var earlyCaptions: [CaptionCue] = []
         /// The date ranges that came before the packager, at most ``dateRangeLimit``.
@@ -104,10 +102,6 @@ extension PackagedStream {
         /// The size of kept units at which the packager is created at once, in bytes.
         private static let keptLimit = 8 << 20
 
-        /// The duration of the audio from which AAC begins, in ticks: six segments of two seconds.
-        private static let recentAudioTicks: Int64 = 12 * 48_000
-        private static let recentAudioLimit = 2_000
-
         /// The number of captions that are kept until there is a packager.
         private static let captionLimit = 64
         /// The number of date ranges that are kept until there is a packager.
@@ -117,42 +111,64 @@ extension PackagedStream {
         /// renditions, which all viewers request.
         private static let fileLimit = 32
 
-        init(_ configuration: PackagerConfiguration, _ codecs: [Int?: Codec], recordedLayers: Layers) {
+        init(
+            _ configuration: PackagerConfiguration, _ codecs: [Int?: Codec], audio: [AudioTrackDescription],
+            recordedLayers: Layers
+        ) {
             self.configuration = configuration
             self.recordedLayers = recordedLayers
-            _ = setTracks(codecs)
+            _ = setTracks(codecs, audio: audio)
         }
 
         // MARK: Tracks
 
         /// Whether the publisher sends audio that can be packaged.
-        private var hasAudio: Bool { tracks[Int?.none] != nil }
+        private var hasAudio: Bool { tracks[.audio(0)] != nil }
+
+        /// The numbers of the audio tracks.
+        var audioTracks: [Int] {
+            tracks.keys.compactMap { if case .audio(let number) = $0 { number } else { nil } }.sorted()
+        }
 
         /// Whether the publisher sends video that can be packaged, so that the stream begins with a key frame.
         private var hasVideo: Bool { tracks.values.contains(where: \.isVideo) }
 
-        /// Sets the tracks that the publisher sends, given by their codecs. The renditions of other tracks are removed.
-        /// Returns the new layers.
-        mutating func setTracks(_ codecs: [Int?: Codec]) -> [Int] {
-            let current = codecs.filter { layer, codec in codec == (layer == nil ? .opus : .h264) }
-            for (layer, rendition) in tracks where current[layer] == nil {
+        /// Sets the tracks that the publisher sends, given by their codecs. `audio` describes the audio tracks, of which
+        /// further ones do not come from the SFU. The renditions of other tracks are removed. Returns the new layers.
+        mutating func setTracks(_ codecs: [Int?: Codec], audio: [AudioTrackDescription]) -> [Int] {
+            var current: Set<PublishedUnit.Track> = []
+            for (layer, codec) in codecs where codec == (layer == nil ? .opus : .h264) {
+                current.insert(layer.map { .video(layer: $0) } ?? .audio(0))
+            }
+            if current.contains(.audio(0)) { current.formUnion(audio.indices.map { .audio($0) }) }
+            for (track, rendition) in tracks where !current.contains(track) {
                 packager?.remove(rendition.name)
                 discardPlaylist(of: rendition.name)
                 removed.insert(rendition.name)
-                packagedTracks.remove(layer)
-                tracks[layer] = nil
-                if let layer { keyFrames.remove(layer) }
+                packagedTracks.remove(track)
+                tracks[track] = nil
+                if case .video(let layer) = track { keyFrames.remove(layer) }
+                // The tracks are transcoded together.
+                if case .audio = track { endAAC() }
             }
-            if !hasAudio { endAAC() }
+            let labels = AudioTrackDescription.labels(of: audio)
             var added: [Int] = []
-            for layer in current.keys where tracks[layer] == nil {
-                let generation = generations[layer, default: 0]
-                generations[layer] = generation + 1
-                tracks[layer] = RenditionDescription(
-                    name: PackagedStream.name(ofLayer: layer, generation: generation),
-                    source: layer == nil ? .opus(channels: 2) : .h264,
-                    bitrate: layer == nil ? .kilobits(96) : .kilobits(100))
-                if let layer { added.append(layer) }
+            for track in current where tracks[track] == nil {
+                let generation = generations[track, default: 0]
+                generations[track] = generation + 1
+                var rendition = RenditionDescription(
+                    name: PackagedStream.name(of: track, generation: generation), source: .h264,
+                    bitrate: .kilobits(100))
+                switch track {
+                case .video(let layer): added.append(layer)
+                case .audio(let number):
+                    (rendition.source, rendition.bitrate) = (.opus(channels: 2), .kilobits(96))
+                    guard audio.indices.contains(number) else { break }
+                    rendition.label = labels[number]
+                    rendition.language = audio[number].language?.description
+                    rendition.describesVideo = audio[number].describesVideo
+                }
+                tracks[track] = rendition
             }
             return added.sorted()
         }
@@ -161,7 +177,7 @@ extension PackagedStream {
         mutating func restart() {
             packager?.restart()
             keyFrames.removeAll()
-            recentAudio = []
+            recentAudio = [:]
             guard packager == nil else { return }
             (kept, keptSize, firstKeyFrame, firstAudio, hasSecondKeyFrame) = ([], 0, nil, nil, false)
         }
@@ -184,7 +200,7 @@ extension PackagedStream {
             let lacksVideo = hasVideo && firstKeyFrame == nil
             // The target duration does not change later. Video that comes later gets requests for key frames.
             configuration.answersKeyFrameRequests = answersKeyFrameRequests || lacksVideo
-            let present = tracks.filter { !lacksVideo || $0.key == nil }.sorted { ($0.key ?? .max) < ($1.key ?? .max) }
+            let present = tracks.filter { !lacksVideo || !$0.value.isVideo }.sorted { $0.key.order < $1.key.order }
             packager = StreamPackager(configuration, renditions: present.map(\.value))
             packagedTracks = Set(present.map(\.key))
             for unit in kept { passOn(unit) }
@@ -216,7 +232,10 @@ extension PackagedStream {
         /// Appends a unit, or keeps it. Returns a layer of which a key frame must be requested; nil for none.
         mutating func append(_ unit: PublishedUnit, at now: Instant) -> Int? {
             keyFrames.note(unit)
-            if unit.layer == nil { noteAudio(unit) }
+            if case .audio(let number) = unit.track, tracks[unit.track] != nil {
+                recentAudio[number, default: RecentAudio()].note(
+                    unit, discontinuities: packager?.discontinuityCount ?? 0)
+            }
             let missing = missingKeyFrame(before: unit, at: now)
             guard packager == nil else {
                 passOn(unit)
@@ -241,8 +260,8 @@ extension PackagedStream {
         /// Returns the layer of a frame if the layer cannot begin because its first key frame was lost, once per interval.
         /// The publisher has no other reason to make one.
         private mutating func missingKeyFrame(before unit: PublishedUnit, at now: Instant) -> Int? {
-            guard let layer = unit.layer, !unit.isKeyFrame, tracks[layer] != nil, !packagedTracks.contains(layer),
-                packager != nil || firstKeyFrame?.layer != layer
+            guard let layer = unit.layer, !unit.isKeyFrame, tracks[unit.track] != nil,
+                !packagedTracks.contains(unit.track), packager != nil || firstKeyFrame?.layer != layer
             else { return nil }
             // The SFU requested one when it began to read.
             guard let last = keyFrameRequests[layer] else {
@@ -254,55 +273,45 @@ extension PackagedStream {
             return layer
         }
 
-        /// The timestamps from which on units may complete a part, by their layers; nil for audio. AAC has those of the audio
-        /// that it is transcoded from.
-        var nextTimestamps: [Int?: Int64] {
+        /// The timestamps from which on units may complete a part, by their tracks. AAC has those of the audio that it is
+        /// transcoded from.
+        var nextTimestamps: [PublishedUnit.Track: Int64] {
             guard let packager, ended == nil else { return [:] }
-            var next: [Int?: Int64] = [:]
-            for layer in packagedTracks {
-                guard let name = tracks[layer]?.name, var timestamp = packager.nextTimestamp(of: name) else { continue }
-                if layer == nil, let aac {
+            var next: [PublishedUnit.Track: Int64] = [:]
+            for track in packagedTracks {
+                guard let name = tracks[track]?.name, var timestamp = packager.nextTimestamp(of: name) else { continue }
+                if case .audio(let number) = track, let aac = aac[number] {
                     guard let other = packager.nextTimestamp(of: aac) else { continue }
                     timestamp = min(timestamp, other)
                 }
-                next[layer] = timestamp
+                next[track] = timestamp
             }
             return next
         }
 
-        private mutating func noteAudio(_ unit: PublishedUnit) {
-            // AAC begins after the last discontinuity, because a rendition has the discontinuities of the others.
-            let discontinuities = packager?.discontinuityCount ?? 0
-            if discontinuities != recentDiscontinuities { recentAudio = [] }
-            recentDiscontinuities = discontinuities
-            recentAudio.append(unit)
-            // Units are removed rarely, because that moves the others.
-            let start = unit.timestamp - Self.recentAudioTicks
-            guard let first = recentAudio.first else { return }
-            let isTooLong = first.timestamp < start - Self.recentAudioTicks / 4
-            if isTooLong { recentAudio.removeAll { $0.timestamp < start } }
-            if recentAudio.count > Self.recentAudioLimit { recentAudio.removeFirst(Self.recentAudioLimit / 2) }
-        }
+        /// Returns the last units of an audio track, from which AAC begins.
+        func recentAudio(of number: Int) -> [PublishedUnit] { recentAudio[number]?.units ?? [] }
 
         /// Appends a unit to the packager. A track that begins later gets its rendition with the first key frame.
         private mutating func passOn(_ unit: PublishedUnit) {
-            guard let rendition = tracks[unit.layer] else { return }
-            if !packagedTracks.contains(unit.layer) {
+            guard let rendition = tracks[unit.track] else { return }
+            if !packagedTracks.contains(unit.track) {
                 guard unit.isKeyFrame else { return }
                 packager?.add(rendition)
-                packagedTracks.insert(unit.layer)
+                packagedTracks.insert(unit.track)
             }
             packager?.append(
                 AccessUnit(bytes: unit.bytes, timestamp: unit.timestamp, captureTime: unit.captureTime),
                 to: rendition.name)
         }
 
-        /// Returns the parts that were published since the last call, of the layers that are recorded.
+        /// Returns the parts that were published since the last call, of the layers that are recorded. Further audio tracks
+        /// are not recorded.
         ///
         /// A layer that begins later replaces lower ones with its first segment, because it is not known before whether the
         /// publisher sends it.
         mutating func takeRecordedParts() -> [PublishedPart] {
-            let parts = packager?.takeParts() ?? []
+            let parts = (packager?.takeParts() ?? []).filter { !PackagedStream.isFurtherAudio($0.rendition) }
             guard recordedLayers == .highest else { return parts }
             for part in parts where !part.part.isGap {
                 guard let layer = PackagedStream.layer(ofName: part.rendition) else { continue }
@@ -323,56 +332,69 @@ extension PackagedStream {
 
         // MARK: AAC
 
-        /// Whether the audio can be transcoded and is not.
-        var mayBeginAAC: Bool { hasAudio && aac == nil && packager != nil && ended == nil }
+        /// Whether the audio is transcoded.
+        var hasAAC: Bool { !aac.isEmpty }
 
-        /// Adds a rendition with AAC. Returns its name; nil if the audio cannot be transcoded any more.
-        mutating func beginAAC(_ format: AACFormat, at now: Instant) -> String? {
+        /// Whether the audio can be transcoded and is not.
+        var mayBeginAAC: Bool { hasAudio && aac.isEmpty && packager != nil && ended == nil }
+
+        /// Adds renditions with AAC of audio tracks. Returns their names by the numbers of the tracks; nil if the audio cannot
+        /// be transcoded any more.
+        mutating func beginAAC(_ format: AACFormat, of numbers: [Int], at now: Instant) -> [Int: String]? {
             guard mayBeginAAC else { return nil }
-            let name = "aac\(aacCount)"
+            for number in numbers {
+                guard var rendition = tracks[.audio(number)] else { continue }
+                rendition.name = PackagedStream.name(ofAAC: aacCount, track: number)
+                (rendition.source, rendition.bitrate) = (.aac(format), AudioTranscoder.bitrate)
+                packager?.add(rendition)
+                aac[number] = rendition.name
+            }
             aacCount += 1
-            packager?.add(RenditionDescription(name: name, source: .aac(format), bitrate: AudioTranscoder.bitrate))
-            aac = name
             aacRequested = now
-            return name
+            return aac
         }
 
-        /// Removes the rendition with AAC if no client has requested it for a time. Returns whether it was removed.
+        /// Removes the renditions with AAC if no client has requested it for a time. Returns whether they were removed.
         mutating func endAAC(unusedFor span: TimeSpan, at now: Instant) -> Bool {
             guard let aacRequested, now - aacRequested > span else { return false }
             endAAC()
             return true
         }
 
-        /// Removes the rendition with AAC.
+        /// Removes the renditions with AAC.
         mutating func endAAC() {
-            guard let aac else { return }
-            packager?.remove(aac)
-            discardPlaylist(of: aac)
-            removed.insert(aac)
-            self.aac = nil
+            for name in aac.values {
+                packager?.remove(name)
+                discardPlaylist(of: name)
+                removed.insert(name)
+            }
+            aac = [:]
             aacRequested = nil
         }
 
         /// Records that a client requests AAC, or a list that contains it.
-        mutating func noteAAC(at now: Instant) { if aac != nil, ended == nil { aacRequested = now } }
+        mutating func noteAAC(at now: Instant) { if !aac.isEmpty, ended == nil { aacRequested = now } }
 
         /// Records a request of a rendition's playlist or file.
         mutating func noteRequest(of name: String, at now: Instant) {
             lastRequest = now
-            if name == aac { noteAAC(at: now) }
+            if aac.values.contains(name) { noteAAC(at: now) }
         }
 
-        /// Whether the multivariant playlist with an audio codec is not complete yet: the stream, or the rendition with AAC,
-        /// has only begun.
+        /// Whether the multivariant playlist with an audio codec is not complete yet: the stream, or a rendition with AAC, has
+        /// only begun.
         func isBeginning(_ audio: PlaylistAudio) -> Bool {
             guard ended == nil else { return false }
-            let other = audio == .aac && aac != nil ? tracks[Int?.none]?.name : aac
-            let names = (packager?.names ?? []).filter { $0 != other && $0 != StreamPackager.captionsName }
-            // Layers that the publisher does not send have no playlist.
-            let begun = names.filter { $0 == aac || packager?.segmentCount(of: $0) != nil }
+            let sources = aac.keys.compactMap { tracks[.audio($0)]?.name }
+            let others = Set(audio == .aac ? sources : Array(aac.values))
+            let names = (packager?.names ?? []).filter { !others.contains($0) && $0 != StreamPackager.captionsName }
+            // Tracks that the publisher does not send have no playlist. AAC is awaited for those that it sends.
+            let awaited = aac.filter { number, _ in
+                number == 0 || tracks[.audio(number)].map { hasSegment($0.name) } ?? false
+            }.values
+            let begun = names.filter { awaited.contains($0) || packager?.segmentCount(of: $0) != nil }
             let hasBegunVideo = begun.contains { $0.hasPrefix(PackagedStream.videoPrefix) }
-            let lacksVideo = packagedTracks.contains { $0 != nil } && !hasBegunVideo
+            let lacksVideo = packagedTracks.contains { $0.isVideo } && !hasBegunVideo
             return begun.isEmpty || lacksVideo || !begun.allSatisfy { hasSegment($0) }
         }
 
@@ -535,6 +557,19 @@ extension PackagedStream {
                 }
             }
             return overdue
+        }
+    }
+}
+
+extension PublishedUnit.Track {
+    /// Whether the track is a layer of the video.
+    fileprivate var isVideo: Bool { if case .video = self { true } else { false } }
+
+    /// The place in the order of renditions: the layers of the video, and then the audio.
+    fileprivate var order: Int {
+        switch self {
+        case .video(let layer): layer
+        case .audio(let number): 1_000 + number
         }
     }
 }

@@ -89,14 +89,7 @@ final class PackagedStream: Sendable {
     private let state: Mutex<State>
     private let nodeViewers = Mutex(NodeViewers())
     /// The transcoder of the audio; nil while no client requests AAC.
-    private let transcoding = Mutex<Transcoding?>(nil)
-
-    private struct Transcoding {
-        let transcoder: AudioTranscoder
-        let rendition: String
-        /// Whether nothing was transcoded yet.
-        var isNew = true
-    }
+    private let transcoding = Mutex<StreamTranscoding?>(nil)
 
     /// The time without requests after which transcoding ends.
     private static let transcodingIdleTime = TimeSpan.seconds(60 as Int64)
@@ -116,6 +109,7 @@ final class PackagedStream: Sendable {
     ///   - application: The application of its publisher.
     ///   - configuration: The settings of the packager.
     ///   - codecs: The codec of each track that is read, by its layer; nil for audio.
+    ///   - audio: The audio tracks, if they are known. `codecs` has only the first one.
     ///   - layers: The renditions that are listed.
     ///   - recorder: The service that records the stream, and has begun to; nil for none.
     ///   - recordedLayers: The layers that are recorded.
@@ -123,8 +117,8 @@ final class PackagedStream: Sendable {
     ///   - trace: Makes spans of segments; nil for none.
     init(
         _ id: StreamID, of application: ApplicationID, _ configuration: PackagerConfiguration, codecs: [Int?: Codec],
-        layers: Layers, recorder: RecordingService? = nil, recordedLayers: Layers = .all,
-        window: Window? = nil, trace: SegmentTrace? = nil
+        audio: [AudioTrackDescription] = [], layers: Layers, recorder: RecordingService? = nil,
+        recordedLayers: Layers = .all, window: Window? = nil, trace: SegmentTrace? = nil
     ) {
         self.trace = trace
         self.recorder = recorder
@@ -132,15 +126,29 @@ final class PackagedStream: Sendable {
         self.id = id
         self.application = application
         self.layers = layers
-        state = Mutex(State(configuration, codecs, recordedLayers: recordedLayers))
+        state = Mutex(State(configuration, codecs, audio: audio, recordedLayers: recordedLayers))
     }
 
-    /// Returns the name of the rendition with a layer of the video, or with the audio as it is published. `generation` is
-    /// the number of renditions that the track had before.
-    static func name(ofLayer layer: Int?, generation: Int) -> String {
-        let name = layer.map { "\(videoPrefix)\($0)" } ?? "opus"
+    /// Returns the name of the rendition with a layer of the video, or with an audio track as it is published. `generation`
+    /// is the number of renditions that the track had before.
+    static func name(of track: PublishedUnit.Track, generation: Int) -> String {
+        let name =
+            switch track {
+            case .video(let layer): "\(videoPrefix)\(layer)"
+            case .audio(0): "opus"
+            case .audio(let number): "\(furtherAudioPrefix)\(number)"
+            }
         return generation == 0 ? name : "\(name)-\(generation)"
     }
+
+    /// Returns the name of the rendition with the AAC of an audio track. `generation` is the number of times that the audio
+    /// was transcoded before.
+    static func name(ofAAC generation: Int, track: Int) -> String {
+        track == 0 ? "aac\(generation)" : "\(furtherAudioPrefix)\(track)-aac\(generation)"
+    }
+
+    /// Returns whether a rendition has an audio track other than the default.
+    static func isFurtherAudio(_ name: String) -> Bool { name.hasPrefix(furtherAudioPrefix) }
 
     /// Returns the layer of a rendition with video; nil for other names.
     static func layer(ofName name: String) -> Int? {
@@ -150,6 +158,8 @@ final class PackagedStream: Sendable {
 
     /// The names of video renditions begin with this.
     static let videoPrefix = "video"
+    /// The names of renditions with further audio tracks begin with this.
+    private static let furtherAudioPrefix = "audio"
 
     // MARK: Access
 
@@ -222,8 +232,7 @@ final class PackagedStream: Sendable {
         var requested: Set<Int> = []
         var needs = update(at: now) { state in
             for unit in units { if let layer = state.append(unit, at: now) { requested.insert(layer) } }
-            guard let transcoded else { return }
-            for unit in transcoded.units { state.packager?.append(unit, to: transcoded.rendition) }
+            for (rendition, units) in transcoded { for unit in units { state.packager?.append(unit, to: rendition) } }
         }
         needs.keyFrames += requested
         // A recording has AAC from its beginning.
@@ -231,21 +240,16 @@ final class PackagedStream: Sendable {
         return needs
     }
 
-    /// The timestamps from which on units may complete a part, by their layers; nil for audio. All units of other layers may.
-    var nextTimestamps: [Int?: Int64] { state.withLock { $0.nextTimestamps } }
+    /// The timestamps from which on units may complete a part, by their tracks. All units of other tracks may.
+    var nextTimestamps: [PublishedUnit.Track: Int64] { state.withLock { $0.nextTimestamps } }
 
-    /// Transcodes the audio of units. Returns nil if no client requests AAC.
-    private func transcode(_ units: some Collection<PublishedUnit>) -> (rendition: String, units: [AccessUnit])? {
+    /// Transcodes the audio of units, for the renditions that the result names. It is empty if no client requests AAC.
+    private func transcode(
+        _ units: some Collection<PublishedUnit>
+    ) -> [(rendition: String, units: [AccessUnit])] {
         // Only the task of the feed transcodes, so the lock is free except when transcoding begins or ends.
         transcoding.withLock { transcoding in
-            guard let current = transcoding else { return nil }
-            var audio = units.filter { $0.layer == nil }
-            if current.isNew {
-                // Players start some segments before the end, at the same time in all renditions.
-                audio = state.withLock { $0.recentAudio } + audio
-                transcoding?.isNew = false
-            }
-            return (current.rendition, audio.flatMap { current.transcoder.transcode($0) })
+            transcoding?.transcode(units) { number in state.withLock { $0.recentAudio(of: number) } } ?? []
         }
     }
 
@@ -267,11 +271,11 @@ final class PackagedStream: Sendable {
 
     /// Sets the tracks of a publisher that reconnected, given by their codecs as in the initializer. Renditions of tracks
     /// that it does not send are removed, and new tracks get renditions, which need key frames.
-    func setTracks(_ codecs: [Int?: Codec], at now: Instant) -> Needs {
+    func setTracks(_ codecs: [Int?: Codec], audio: [AudioTrackDescription] = [], at now: Instant) -> Needs {
         var added: [Int] = []
         var needs = transcoding.withLock { transcoding in
-            if codecs[Int?.none] != .opus { transcoding = nil }
-            return update(at: now) { added = $0.setTracks(codecs) }
+            defer { if !state.withLock({ $0.hasAAC }) { transcoding = nil } }
+            return update(at: now) { added = $0.setTracks(codecs, audio: audio) }
         }
         needs.keyFrames += added
         return needs
@@ -422,10 +426,11 @@ final class PackagedStream: Sendable {
     private func beginTranscoding(at now: Instant) {
         transcoding.withLock { transcoding in
             guard transcoding == nil else { return state.withLock { $0.noteAAC(at: now) } }
-            guard state.withLock({ $0.mayBeginAAC }), let transcoder = try? AudioTranscoder() else { return }
-            let format = transcoder.format
-            guard let rendition = state.withLock({ $0.beginAAC(format, at: now) }) else { return }
-            transcoding = Transcoding(transcoder: transcoder, rendition: rendition)
+            let numbers = state.withLock { $0.mayBeginAAC ? $0.audioTracks : [] }
+            guard let begun = StreamTranscoding(numbers) else { return }
+            let format = begun.format
+            guard let names = state.withLock({ $0.beginAAC(format, of: begun.numbers, at: now) }) else { return }
+            transcoding = begun.named(names)
         }
     }
 

@@ -115,7 +115,7 @@ final class PackagingService: Sendable {
             former.restart(at: MonotonicClock.now())
             let codecs = await router.beginReading(stream.id, codecs: Self.codecs, of: stream.peer)
             guard !codecs.isEmpty else { return warnOfCodecs(stream.id) }
-            let needs = former.setTracks(codecs, at: MonotonicClock.now())
+            let needs = former.setTracks(codecs, audio: stream.audioTracks, at: MonotonicClock.now())
             return router.requestKeyFrames(of: stream.id, layers: needs.keyFrames, from: stream.peer)
         }
         let codecs = await router.beginReading(stream.id, codecs: Self.codecs, of: stream.peer)
@@ -129,7 +129,7 @@ final class PackagingService: Sendable {
         let isRecorded =
             stream.place.isChannel ? false : await recordings?.begin(stream, instance: settings.instance) ?? false
         let packaged = PackagedStream(
-            stream.id, of: stream.application, settings, codecs: codecs, layers: layers,
+            stream.id, of: stream.application, settings, codecs: codecs, audio: stream.audioTracks, layers: layers,
             recorder: isRecorded ? recordings : nil, recordedLayers: RecordingService.layers(of: stream),
             window: window(isRecorded: isRecorded), trace: trace)
         if isRecorded { recordings?.follow(stream.id, by: packaged) }

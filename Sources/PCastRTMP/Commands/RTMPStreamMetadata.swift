@@ -17,8 +17,16 @@ package struct RTMPStreamMetadata: Hashable, Sendable {
         package var sampleRate: Int?
         /// The number of channels of the audio.
         package var channels: Int?
-        /// The language (BCP 47), which is not standardized.
+        /// The language of the audio (BCP 47), which is not standardized. A transport stream has a code of ISO 639-2.
         package var language: String?
+        /// Whether the audio describes the video, for people who do not see it.
+        package var describesVideo = false
+
+        /// Creates properties of audio.
+        package init(language: String? = nil, describesVideo: Bool = false) {
+            self.language = language
+            self.describesVideo = describesVideo
+        }
     }
 
     /// The name of the encoder; nil if it is absent.
@@ -42,6 +50,14 @@ package struct RTMPStreamMetadata: Hashable, Sendable {
         audioTracks = Self.tracks(audioTrackCount)
     }
 
+    /// Creates a declaration of tracks, numbered from 0, of which the audio has properties.
+    package init(videoTrackCount: Int, audio: [Track]) {
+        encoder = nil
+        videoTracks = Self.tracks(videoTrackCount)
+        audioTracks = Dictionary(
+            audio.enumerated().map { (UInt8(truncatingIfNeeded: $0), $1) }, uniquingKeysWith: { first, _ in first })
+    }
+
     private static func tracks(_ count: Int) -> [UInt8: Track] {
         Dictionary(
             (0..<count).map { (UInt8(truncatingIfNeeded: $0), Track()) }, uniquingKeysWith: { first, _ in first })
@@ -63,15 +79,16 @@ package struct RTMPStreamMetadata: Hashable, Sendable {
 
 extension RTMPStreamMetadata.Track {
     fileprivate init(video object: AMF0Object) {
+        self.init()
         width = object["width"]?.count
         height = object["height"]?.count
         frameRate = object["framerate"]?.positive
         kilobits = object["videodatarate"]?.positive
         codec = object["videocodecid"]?.fourCC
-        language = object["language"]?.string.map { String($0.unicodeScalars.prefix(35)) }
     }
 
     fileprivate init(audio object: AMF0Object) {
+        self.init()
         kilobits = object["audiodatarate"]?.positive
         codec = object["audiocodecid"]?.fourCC
         sampleRate = object["audiosamplerate"]?.count ?? object["samplerate"]?.count

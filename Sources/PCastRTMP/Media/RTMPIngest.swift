@@ -14,6 +14,23 @@ package struct RTMPIngest: Sendable {
         case aac(AudioSpecificConfiguration)
     }
 
+    /// An audio track of a stream.
+    package struct AudioTrack: Hashable, Sendable {
+        /// The track.
+        package let id: RTMPTrackID
+        /// The codec.
+        package let audio: Audio
+        /// The language and the purpose.
+        package let description: AudioTrackDescription
+
+        /// Creates a track.
+        package init(id: RTMPTrackID, audio: Audio, description: AudioTrackDescription = AudioTrackDescription()) {
+            self.id = id
+            self.audio = audio
+            self.description = description
+        }
+    }
+
     /// The tracks of a stream.
     package struct Tracks: Hashable, Sendable {
         /// The codec of the video; nil without video.
@@ -22,15 +39,17 @@ package struct RTMPIngest: Sendable {
         package let layers: [RTMPTrackID]
         /// The video tracks that are left out, because their codec differs from that of the track with the lowest number.
         package let omitted: [RTMPTrackID]
+        /// The audio tracks by their numbers, at most ``maximumAudioTrackCount``. The first one is the default.
+        package let audioTracks: [AudioTrack]
         /// The audio of the first audio track; nil without audio.
-        package let audio: Audio?
+        package var audio: Audio? { audioTracks.first?.audio }
 
         /// Creates a description.
-        package init(video: Codec?, layers: [RTMPTrackID], omitted: [RTMPTrackID] = [], audio: Audio?) {
+        package init(video: Codec?, layers: [RTMPTrackID], omitted: [RTMPTrackID] = [], audioTracks: [AudioTrack]) {
             self.video = video
             self.layers = layers
             self.omitted = omitted
-            self.audio = audio
+            self.audioTracks = audioTracks
         }
     }
 
@@ -38,12 +57,12 @@ package struct RTMPIngest: Sendable {
     package enum Output: Sendable {
         /// The tracks of the stream. They precede all frames, and do not change.
         case tracks(Tracks)
-        /// A frame of a video layer, or a packet of Opus, for which the layer is 0.
+        /// A frame of a video layer, or a packet of Opus, for which the layer is the index of the audio track.
         case frame(EncodedFrame, layer: Int)
-        /// A frame of AAC for a transcoder, with its media time and capture time.
-        case aac([UInt8], time: TimeSpan, captureTime: WallTime)
-        /// The configuration of the AAC has changed.
-        case aacConfiguration(AudioSpecificConfiguration)
+        /// A frame of AAC for the transcoder of an audio track, with its media time and capture time.
+        case aac([UInt8], track: Int, time: TimeSpan, captureTime: WallTime)
+        /// The configuration of the AAC of an audio track has changed.
+        case aacConfiguration(AudioSpecificConfiguration, track: Int)
         /// A property of the video that the publisher should change, each once.
         case finding(RTMPTrackID, IngestFinding)
         /// The uplink has become too slow for the stream, or is sufficient again.
@@ -60,6 +79,8 @@ package struct RTMPIngest: Sendable {
     package static let announcementTime = TimeSpan.seconds(1)
     /// The maximum size of the frames that are held, in bytes. Beyond it, the tracks that are known count.
     package static let maximumHeldSize = 8 * 1_024 * 1_024
+    /// The maximum number of audio tracks of a stream. The frames of further ones are dropped.
+    package static let maximumAudioTrackCount = 8
 
     private let clock: WallClockReference
     private var timeline = IngestTimeline()
@@ -69,8 +90,6 @@ package struct RTMPIngest: Sendable {
     /// The tracks that the publisher declared with its metadata; nil if it declared none.
     private var declared: RTMPStreamMetadata?
     private var tracks: Tracks?
-    /// The audio track of the stream; nil before the tracks are known, and without audio.
-    private var audioTrack: RTMPTrackID?
     private var held: [Frame] = []
     private var heldSize = 0
     private var firstFrame: Instant?
@@ -131,14 +150,25 @@ package struct RTMPIngest: Sendable {
         if case .hevc(let set) = configuration, let finding = reviews[track, default: IngestReview()].observe(set) {
             outputs.append(.finding(track, finding))
         }
-        if case .aac(let set) = configuration, case .aac? = tracks?.audio, track == audioTrack {
-            outputs.append(.aacConfiguration(set))
+        if case .aac(let set) = configuration, let index = tracks?.audioIndex(of: track),
+            case .aac? = tracks?.audioTracks[index].audio
+        {
+            outputs.append(.aacConfiguration(set, track: index))
         }
     }
 
-    /// The audio track with the lowest number that can be forwarded or transcoded.
-    private var firstAudioTrack: RTMPTrackID? {
-        configurations.keys.filter { audio(of: $0) != nil }.min { $0.number < $1.number }
+    /// The audio tracks that can be forwarded or transcoded, those with the lowest numbers.
+    private var audioTracks: [AudioTrack] {
+        let tracks = configurations.keys.sorted { $0.number < $1.number }.compactMap { id -> AudioTrack? in
+            guard let audio = audio(of: id) else { return nil }
+            let properties = declared?.audioTracks[id.number]
+            return AudioTrack(
+                id: id, audio: audio,
+                description: AudioTrackDescription(
+                    language: properties?.language.flatMap { LanguageTag($0) },
+                    describesVideo: properties?.describesVideo ?? false))
+        }
+        return Array(tracks.prefix(Self.maximumAudioTrackCount))
     }
 
     private func audio(of track: RTMPTrackID) -> Audio? {
@@ -198,7 +228,7 @@ package struct RTMPIngest: Sendable {
 
     /// Returns the frame with its times; nil if its codec cannot be forwarded.
     private func output(of unit: RTMPAccessUnit, time: TimeSpan, captured: WallTime) -> Output? {
-        if unit.codec == .aac { return .aac(unit.bytes, time: time, captureTime: captured) }
+        if unit.codec == .aac { return .aac(unit.bytes, track: 0, time: time, captureTime: captured) }
         guard var frame = unit.encodedFrame(captureTime: captured) else { return nil }
         frame.timestamp.ticks = frame.timestamp.rate.ticks(in: time)
         return .frame(frame, layer: 0)
@@ -211,16 +241,15 @@ package struct RTMPIngest: Sendable {
             .sorted { $0.number < $1.number }
         let codec = videos.first.flatMap { video(of: $0) }
         let layers = videos.filter { video(of: $0) == codec }
-        let audio = firstAudioTrack.flatMap { self.audio(of: $0) }
-        guard codec != nil || audio != nil else {
+        let audioTracks = audioTracks
+        guard codec != nil || !audioTracks.isEmpty else {
             droppedCount += held.count
             (held, heldSize, firstFrame) = ([], 0, nil)
             return
         }
         let omitted = videos.filter { video(of: $0) != codec }
-        let tracks = Tracks(video: codec, layers: layers, omitted: omitted, audio: audio)
+        let tracks = Tracks(video: codec, layers: layers, omitted: omitted, audioTracks: audioTracks)
         self.tracks = tracks
-        audioTrack = firstAudioTrack
         outputs.append(.tracks(tracks))
         for frame in held { emit(frame, tracks) }
         (held, heldSize) = ([], 0)
@@ -231,14 +260,22 @@ package struct RTMPIngest: Sendable {
         case .frame(let encoded, _) where encoded.codec.mediaType == .video:
             guard let layer = tracks.layers.firstIndex(of: frame.track), encoded.codec == tracks.video else { break }
             return outputs.append(.frame(encoded, layer: layer))
-        case .frame:
-            guard frame.track == audioTrack, tracks.audio == .opus else { break }
-            return outputs.append(frame.output)
-        case .aac:
-            guard frame.track == audioTrack, case .aac? = tracks.audio else { break }
-            return outputs.append(frame.output)
+        case .frame(let encoded, _):
+            guard let index = tracks.audioIndex(of: frame.track), tracks.audioTracks[index].audio == .opus else {
+                break
+            }
+            return outputs.append(.frame(encoded, layer: index))
+        case .aac(let bytes, _, let time, let captureTime):
+            guard let index = tracks.audioIndex(of: frame.track), case .aac = tracks.audioTracks[index].audio
+            else { break }
+            return outputs.append(.aac(bytes, track: index, time: time, captureTime: captureTime))
         default: break
         }
         droppedCount += 1
     }
+}
+
+extension RTMPIngest.Tracks {
+    /// Returns the index of an audio track; nil if the stream does not have it.
+    fileprivate func audioIndex(of id: RTMPTrackID) -> Int? { audioTracks.firstIndex { $0.id == id } }
 }

@@ -19,6 +19,12 @@ enum TransportStreamTarget {
             try check((unit.presentationTime - unit.decodingTime).magnitude <= .seconds(10), "a frame far away")
             if unit.codec == .hevc { try checkH265(unit) }
         }
+        for case .metadata(let metadata) in whole {
+            for text in metadata.audioTracks.values.compactMap(\.language) {
+                guard let tag = LanguageTag(text) else { continue }
+                try check(LanguageTag(tag.description) == tag, "a language with several forms: \(text)")
+            }
+        }
         return whole.contains { if case .configuration = $0 { true } else { false } }
     }
 
@@ -69,7 +75,12 @@ enum TransportStreamTarget {
         third.media(.hevc, [0, 0, 1, 0x44, 1, 0xC1, 0x73, 0, 0, 1, 0x2A, 1, 0xAC, 1], presentation: 4_500)
         third.media(.hevc, [0, 0, 1, 0x02, 1, 0xD0, 1], presentation: 8_100)
         third.media(.hevc, [0, 0, 1, 0x26, 1, 0xAC, 1], presentation: 11_700)
-        return [[0] + first.bytes, [187] + second.bytes, [60] + third.bytes]
+        var fourth = TransportStreamBuilder()
+        let german = TransportStreamBuilder.Stream(
+            pid: 300, type: 0x0F, descriptors: [0x0A, 4] + Array("ger".utf8) + [3])
+        fourth.program([german, .aac])
+        fourth.media(german, TransportStreamBuilder.adts([1, 2, 3]), presentation: 0, hasLength: true)
+        return [[0] + first.bytes, [187] + second.bytes, [60] + third.bytes, [63] + fourth.bytes]
     }()
 }
 

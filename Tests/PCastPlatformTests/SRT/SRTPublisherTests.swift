@@ -2,6 +2,7 @@ import CSRT
 import Dispatch
 import Foundation
 import PCastCore
+import PCastHLS
 import PCastRTMP
 import PCastSRT
 import PCastTestSupport
@@ -125,6 +126,46 @@ struct SRTPublisherTests {
             let encoder = try await publish(try Tokens.publishing(), to: platform, port)
             #expect(await platform.platform.streams().count == 1)
             noise.close()
+            encoder.close()
+        }
+    }
+
+    @Test("each audio track of a publisher is listed by REST, and is a rendition of HLS with its language")
+    func languages() async throws {
+        try await run({ $0.hls.packagesEveryStream = true }) { platform, port in
+            let encoder = try #require(await SRTEncoder.connect(try Tokens.publishing(), to: port).encoder)
+            let tracks = ["ger", "eng", "und"].enumerated().map { index, language in
+                TransportStreamBuilder.Stream(
+                    pid: 300 + UInt16(index), type: 0x06,
+                    descriptors: TransportStreamBuilder.Stream.opus.descriptors + [0x0A, 4] + Array(language.utf8) + [0]
+                )
+            }
+            // The encoder sends in real time.
+            let start = ContinuousClock.now
+            let sender = Task {
+                while !Task.isCancelled, encoder.sendAudio(tracks, until: ContinuousClock.now - start) {
+                    try? await Task.sleep(for: .milliseconds(20))
+                }
+            }
+            defer { sender.cancel() }
+            #expect(try await eventually { await platform.platform.streams().count == 1 })
+            let stream = try #require(await platform.platform.streams().first?.id)
+            var found: [PCastHLS.Rendition] = []
+            #expect(
+                try await eventually {
+                    let answer = try await platform.send("GET", "/video/\(stream)/index.m3u8?audio=opus")
+                    guard answer.status == 200 else { return false }
+                    found = try MultivariantPlaylist(answer.body).renditions
+                    return found.count == 3
+                })
+            #expect(found.map(\.name) == ["Deutsch", "English", "Audio 3"])
+            #expect(found.map(\.language) == ["de", "en", nil])
+            #expect(found.map(\.isDefault) == [true, false, false])
+            let listed = try await platform.ask("GET", "/pcast/streams").body
+            let languages = listed.matches(of: /"language":"([^"]+)"/).map { String($0.1) }
+            #expect(languages == ["de", "en"])
+            sender.cancel()
+            await sender.value
             encoder.close()
         }
     }
@@ -266,6 +307,25 @@ private final class SRTEncoder: Sendable {
             state.builder.media(
                 .h264, TransportStreamBuilder.keyFrame(), presentation: 90_000 + state.frameCount * 3_600)
             state.frameCount += 1
+            return Array(state.builder.bytes[start...])
+        }
+        return send(bytes)
+    }
+
+    /// Sends the tables of the program, and the packets of audio tracks with Opus up to a time from the start. Returns whether
+    /// the connection exists.
+    func sendAudio(_ tracks: [TransportStreamBuilder.Stream], until time: Duration) -> Bool {
+        let bytes = state.withLock { state in
+            let start = state.builder.bytes.count
+            state.builder.program(tracks)
+            while Duration.milliseconds(20 * state.frameCount) < time {
+                for track in tracks {
+                    state.builder.media(
+                        track, TransportStreamBuilder.opus([1, 2, 3]), presentation: 90_000 + state.frameCount * 1_800,
+                        hasLength: true)
+                }
+                state.frameCount += 1
+            }
             return Array(state.builder.bytes[start...])
         }
         return send(bytes)

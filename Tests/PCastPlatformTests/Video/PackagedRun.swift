@@ -28,31 +28,36 @@ struct PackagedRun {
     let stream: PackagedStream
     /// The number of audio packets that were sent.
     private(set) var count: Int64 = 0
+    /// The audio tracks that send nothing.
+    var silentTracks: Set<Int> = []
     private let layers: [Int]
     private let hasAudio: Bool
+    /// The number of audio tracks beside the first one.
+    private let furtherTrackCount: Int
     private let encoder: OpusEncoder
     private let keyFrame: [UInt8]
     private let otherFrame: [UInt8]
 
-    /// Creates a stream with audio and a number of layers.
+    /// Creates a stream with audio and a number of layers. `audio` describes several audio tracks.
     init(
-        layers count: Int = 0, hasAudio: Bool = true, listed: PackagedStream.Layers = .all,
-        answersKeyFrameRequests: Bool = true, isConfigured: Bool = true, recorder: RecordingService? = nil,
-        encryption: PackagerEncryption? = nil, rewind: TimeSpan = .seconds(30 as Int64),
-        recordedLayers: PackagedStream.Layers = .all, window: PackagedStream.Window? = nil,
-        trace: SegmentTrace? = nil
+        layers count: Int = 0, hasAudio: Bool = true, audio: [AudioTrackDescription] = [],
+        listed: PackagedStream.Layers = .all, answersKeyFrameRequests: Bool = true, isConfigured: Bool = true,
+        recorder: RecordingService? = nil, encryption: PackagerEncryption? = nil,
+        rewind: TimeSpan = .seconds(30 as Int64), recordedLayers: PackagedStream.Layers = .all,
+        window: PackagedStream.Window? = nil, trace: SegmentTrace? = nil
     ) throws {
         var codecs: [Int?: Codec] = [:]
         for layer in 0..<count { codecs[layer] = .h264 }
         if hasAudio { codecs[Int?.none] = .opus }
         layers = Array(0..<count)
         self.hasAudio = hasAudio
+        furtherTrackCount = max(0, audio.count - 1)
         var configuration = PackagerConfiguration(instance: "i1")
         configuration.encryption = encryption
         configuration.window = rewind
         stream = PackagedStream(
-            Self.id, of: ApplicationID("first"), configuration, codecs: codecs, layers: listed, recorder: recorder,
-            recordedLayers: recordedLayers, window: window, trace: trace)
+            Self.id, of: ApplicationID("first"), configuration, codecs: codecs, audio: audio, layers: listed,
+            recorder: recorder, recordedLayers: recordedLayers, window: window, trace: trace)
         if isConfigured { stream.configure(answersKeyFrameRequests: answersKeyFrameRequests, at: Self.beginning) }
         encoder = try OpusEncoder(channels: 2, bitrate: .kilobits(64))
         let frames = try Self.units(3, keyFrames: [0])
@@ -103,10 +108,15 @@ struct PackagedRun {
         let samples = AudioFrame(
             samples: [Int16](repeating: 0, count: 960 * 2), channels: 2, captureTime: nil,
             timestamp: MediaTime(ticks: count * 960, rate: .opus))
-        return try encoder.encode(samples).map { packet in
-            PublishedUnit(
-                stream: Self.id, layer: nil, codec: .opus, bytes: packet.bytes, isKeyFrame: true,
-                timestamp: 5_000 + count * 960, captureTime: wallTime)
+        return try encoder.encode(samples).flatMap { packet in
+            (0...furtherTrackCount).filter { !silentTracks.contains($0) }.map { track in
+                // The timestamps of each track have an origin of their own.
+                var unit = PublishedUnit(
+                    stream: Self.id, layer: nil, codec: .opus, bytes: packet.bytes, isKeyFrame: true,
+                    timestamp: 5_000 + Int64(track) * 1_000_000 + count * 960, captureTime: wallTime)
+                unit.audioTrack = track
+                return unit
+            }
         }
     }
 

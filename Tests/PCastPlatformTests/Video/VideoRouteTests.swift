@@ -387,7 +387,7 @@ import Testing
         let start = Instant(nanoseconds: 0)
         let late = start + PublishedUnitFeed.maximumDelay
         var batches = feed.batches.makeAsyncIterator()
-        feed.setNext([nil: 100, 0: 200], of: StreamID("a"))
+        feed.setNext([.audio(0): 100, .video(layer: 0): 200], of: StreamID("a"))
         let audio = Self.unit(1, layer: nil, at: 99)
         let video = Self.unit(2, isKeyFrame: false, at: 199)
         // The last unit of each group passes on the ones before it.

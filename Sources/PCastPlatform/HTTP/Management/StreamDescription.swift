@@ -41,6 +41,16 @@ struct StreamDescription: Encodable {
         }
     }
 
+    /// An audio track that viewers by HLS can choose.
+    struct AudioTrack: Encodable {
+        /// The name in playlists; nil for a single track without a language.
+        let name: String?
+        /// The language tag (BCP 47); nil if unknown.
+        let language: String?
+        /// Whether a speaker describes the video.
+        let describesVideo: Bool
+    }
+
     struct Publisher: Encodable {
         /// The protocol: `pcast` for a session of the signaling protocol, `whip`, `rtmp` or `srt`.
         let `protocol`: String
@@ -68,6 +78,8 @@ struct StreamDescription: Encodable {
     /// This and the following properties are nil for an ended stream.
     var publisher: Publisher?
     var codecs: [String]?
+    /// The audio tracks, the default first; nil for a publisher that does not describe its audio.
+    var audioTracks: [AudioTrack]?
     /// The changes that the publisher should make, because its media cost viewers latency or they cannot decode it.
     var warnings: [Warning]?
     /// The width of the best layer in pixels.
@@ -90,6 +102,13 @@ struct StreamDescription: Encodable {
             protocol: live.ingestProtocol?.rawValue ?? (live.session == nil ? "whip" : "pcast"),
             address: live.address?.description)
         codecs = live.codecs.map(\.rawValue)
+        if !live.audioTracks.isEmpty {
+            let names = AudioTrackDescription.labels(of: live.audioTracks)
+            audioTracks = zip(live.audioTracks, names).map { track, name in
+                AudioTrack(
+                    name: name, language: track.language?.description, describesVideo: track.describesVideo)
+            }
+        }
         warnings = live.warnings(quality ?? last?.quality).map { Warning($0) }
         width = history?.dimensions?.width
         height = history?.dimensions?.height

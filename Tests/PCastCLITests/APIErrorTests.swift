@@ -78,6 +78,15 @@ struct RefusalTests {
         }
     }
 
+    @Test("the language of the audio is a tag")
+    func audioLanguage() throws {
+        #expect(try PlayCommand.parse(["a.m3u8", "--audio-language", "pt-BR"]).playback.audioLanguage == "pt-BR")
+        let failure = #expect(throws: (any Error).self) {
+            try PlayCommand.parse(["a.m3u8", "--audio-language", "not a language"])
+        }
+        #expect(failure.map { PlayCommand.message(for: $0) }?.contains("--audio-language not a language") == true)
+    }
+
     @Test("an overlay is a program's name, or an existing folder with a page")
     func overlays() throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)

@@ -42,6 +42,11 @@ struct PlayCommand: AsyncCommand {
                 valueName: "duration"))
         var playoutDelay: DurationArgument?
 
+        @Option(
+            help: ArgumentHelp(
+                "Play the audio track in this language, such as de or pt-BR, if there is one.", valueName: "language"))
+        var audioLanguage: String?
+
         @Flag(help: "Start again after the last item.")
         var loop = false
 
@@ -89,6 +94,9 @@ struct PlayCommand: AsyncCommand {
             throw ValidationError("--speed \(playback.speed): the speed must be 0.25 to 4.")
         }
         if let error = playback.playoutDelay.flatMap(PlayoutDelayRule.violation) { throw ValidationError(error) }
+        if let language = playback.audioLanguage, LanguageTag(language) == nil {
+            throw ValidationError("--audio-language \(language): the language must be a tag such as de or pt-BR.")
+        }
         if let path = playback.screenshot, ![".png", ".jpg", ".jpeg"].contains(where: path.lowercased().hasSuffix) {
             throw ValidationError("--screenshot \(path): the file name must end in .png, .jpg or .jpeg.")
         }
@@ -105,8 +113,9 @@ struct PlayCommand: AsyncCommand {
             addresses: uri, cuePoints: playback.cue.map(\.cuePoint), render: target, start: playback.start?.span,
             speed: playback.speed, playoutDelay: playback.playoutDelay?.span, duration: playback.duration?.span,
             screenshot: playback.screenshot,
-            isLooping: playback.loop, isMuted: playback.muted, overlay: overlays.overlay, timeline: try timeline.plan(),
-            timelineStart: timeline.start)
+            isLooping: playback.loop, isMuted: playback.muted,
+            audioLanguage: playback.audioLanguage.flatMap { LanguageTag($0) }, overlay: overlays.overlay,
+            timeline: try timeline.plan(), timelineStart: timeline.start)
         try await PlayRun(plan, Console(output)).run()
     }
 

@@ -57,7 +57,7 @@ struct PlayRun: Sendable {
         if !console.isLive, showing == nil { console.inform("Press Ctrl-C to stop.") }
         let session = player.session
         return try await withThrowingTaskGroup { group in
-            group.addTask { await follow(events) }
+            group.addTask { await follow(events, of: player) }
             group.addTask { await show(positions, of: player) }
             if let duration = plan.duration {
                 group.addTask {
@@ -123,17 +123,36 @@ struct PlayRun: Sendable {
 
     // MARK: Reports
 
-    private func follow(_ events: AsyncStream<PlayerEvent>) async {
+    private func follow(_ events: AsyncStream<PlayerEvent>, of player: Player) async {
+        var audio: ContentTrack?
         for await event in events {
             if let line = PlayFields(event.kind) { console.event(line.name, line.fields) }
             switch event.kind {
             case .videoChanged(let video?): console.inform("Playing \(video.preferredSource?.name ?? "nothing").")
             case .error(let error): end.end(.failed(error))
+            case .tracksChanged(let tracks, let selected):
+                guard let wanted = track(in: plan.audioLanguage, among: tracks) else { break }
+                guard selected.contains(wanted.id) else {
+                    try? player.select(wanted.id, of: .audio)
+                    break
+                }
+                guard audio != wanted else { break }
+                audio = wanted
+                console.event("audioTrack", ["name": .string(wanted.name), "language": .text(wanted.language)])
             case .playlistCompleted where !plan.isLooping: end.end(.completed)
             case .subtitleChanged(let text?): console.subtitle(text)
             default: break
             }
         }
+    }
+
+    /// Returns the audio track in a language, preferably of the same region; nil if there is none.
+    private func track(in language: LanguageTag?, among tracks: [ContentTrack]) -> ContentTrack? {
+        guard let language else { return nil }
+        let audio = tracks.compactMap { track in
+            track.kind == .audio ? track.language.flatMap { LanguageTag($0) }.map { (track, $0) } : nil
+        }
+        return (audio.first { $0.1 == language } ?? audio.first { $0.1.isSameLanguage(as: language) })?.0
     }
 
     private func follow(_ controls: PlayerControls) async {
@@ -210,6 +229,8 @@ struct PlayPlan: Sendable {
     var screenshot: String?
     var isLooping: Bool
     var isMuted: Bool
+    /// The language of the audio track; nil for the default track.
+    var audioLanguage: LanguageTag?
     /// The name of a program, or a folder with the pages of an overlay; nil for no overlay.
     var overlay: String?
     var timeline: PlayTimeline.Plan?

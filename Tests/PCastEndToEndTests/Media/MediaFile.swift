@@ -47,10 +47,12 @@ struct MediaFile: Sendable {
         return found[0]
     }
 
-    /// Returns the mean volume of the audio in dBFS.
-    func loudness() async throws -> Double {
+    /// Returns the mean volume of the audio in dBFS; that of a band of 50 Hz if the frequency in its middle is given.
+    func loudness(near frequency: Int? = nil) async throws -> Double {
+        let filter = frequency.map { "bandpass=f=\($0):width_type=h:w=50," } ?? ""
         let messages = try await workspace.run(
-            "ffmpeg", ["-hide_banner", "-nostdin", "-i", path, "-vn", "-af", "volumedetect", "-f", "null", "-"]
+            "ffmpeg",
+            ["-hide_banner", "-nostdin", "-i", path, "-vn", "-af", "\(filter)volumedetect", "-f", "null", "-"]
         ).messages
         let mark = "mean_volume: "
         guard let line = messages.first(where: { $0.contains(mark) }), let range = line.range(of: mark),

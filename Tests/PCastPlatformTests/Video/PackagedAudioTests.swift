@@ -1,3 +1,4 @@
+import NIOCore
 import PCastCore
 import PCastHLS
 import PCastPackaging

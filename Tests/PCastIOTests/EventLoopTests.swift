@@ -138,13 +138,14 @@ struct EventLoopTests {
         for index in 0..<LoopMailbox<Int>.capacity { try mailbox.append(index) }
         #expect(throws: IOError.mailboxFull) { try mailbox.append(-1) }
         #expect(mailbox.overflows == 1)
-        let (items, isClosed) = mailbox.take()
+        let (items, isClosed, next) = mailbox.take(isSignalled: true, at: MonotonicClock.now())
         #expect(items == Array(0..<LoopMailbox<Int>.capacity))
         #expect(!isClosed)
+        #expect(next == nil)
         try mailbox.append(1)
         mailbox.close()
         #expect(throws: IOError.stopped) { try mailbox.append(2) }
-        #expect(mailbox.take().items == [1])
+        #expect(mailbox.take(isSignalled: true, at: MonotonicClock.now()).items == [1])
     }
 
     @Test("the machine's time advances at its deadline, not before")

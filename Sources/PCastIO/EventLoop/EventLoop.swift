@@ -125,6 +125,14 @@ public final class EventLoop<M: DatagramMachine & ~Copyable>: Sendable {
         try mailbox.append(.work(work))
     }
 
+    /// Runs `work` like ``submit(_:)``. If such work is frequent, the loop is not woken for each piece, and does it within
+    /// four milliseconds. The order of all work is kept.
+    ///
+    /// - Throws: The errors of `submit`.
+    package func submitDeferrable(_ work: @escaping @Sendable (inout M, Instant) -> Void) throws(IOError) {
+        try mailbox.append(.work(work), isDeferrable: true)
+    }
+
     /// Runs `body` on the loop's thread and returns its result. Accepted work is done even if the loop is stopped
     /// meanwhile.
     ///

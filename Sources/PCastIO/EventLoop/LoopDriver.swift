@@ -1,5 +1,4 @@
 import PCastCore
-import Synchronization
 
 /// The run loop of an event loop's thread. Each iteration first receives input for some milliseconds at most and does
 /// the work of other threads. Then it advances the machine if its deadline is reached, and sends the machine's output.
@@ -45,6 +44,8 @@ final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
     private var kernelDrops: [UInt32]
     /// The schedule of deferrable datagrams; nil if there are none.
     private var pace: ReceiveCoalescing?
+    /// The time of the next look at deferrable work; nil while each piece wakes the thread.
+    private var workDue: Instant?
     private var isClosed = false
 
     /// The last instant that the machine received, because time must not go backwards.
@@ -92,7 +93,8 @@ final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
 
     private func iteration() {
         let count = poller.wait(
-            until: Instant.earlier(Instant.earlier(machine.deadline, connections.deadline), pace?.due))
+            until: Instant.earlier(
+                Instant.earlier(machine.deadline, connections.deadline), Instant.earlier(pace?.due, workDue)))
         // Datagrams contain media and precede streams and the work of other threads.
         for index in 0..<count {
             switch poller.event(index).source {
@@ -105,6 +107,7 @@ final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
             }
         }
         for index in 0..<count { handle(poller.event(index)) }
+        if workDue != nil { takeWork(isSignalled: false) }
         // After a stall of the thread, input from other threads may resolve a deadline that has passed.
         if let beforeSending { beforeSending(&machine, tick()) }
         expire()
@@ -138,16 +141,20 @@ final class LoopDriver<M: DatagramMachine & ~Copyable>: @unchecked Sendable {
     private func handle(_ event: Poller.Event) {
         switch event.source {
         case .socket, .deferred, .opened: break
-        case .mailbox:
-            let items = mailbox.take()
-            isClosed = items.isClosed
-            for item in items.items { perform(item) }
+        case .mailbox: takeWork(isSignalled: true)
         case .listener(let index): connections.accept(from: sockets.tcp[index], index: index, at: tick(), poller)
         case .connection(let number): handle(connection: number, event)
         case .addresses:
             addressWatch?.drain()
             onAddressChange?(&machine, sockets.addresses, tick())
         }
+    }
+
+    private func takeWork(isSignalled: Bool) {
+        let taken = mailbox.take(isSignalled: isSignalled, at: tick())
+        isClosed = taken.isClosed
+        workDue = taken.next
+        for item in taken.items { perform(item) }
     }
 
     private func perform(_ item: LoopItem<M>) {
@@ -361,61 +368,4 @@ enum LoopItem<M: DatagramMachine & ~Copyable>: Sendable {
     case closeSocket(UInt16)
     case adopt(AcceptedConnection)
     case statistics(@Sendable (EventLoopStatistics) -> Void)
-}
-
-/// A mailbox for work of other threads. The lock is held only while an item is appended or all items are removed.
-final class LoopMailbox<Item: Sendable>: Sendable {
-    private struct Contents {
-        var items: [Item] = []
-        var isClosed = false
-        var overflows = 0
-    }
-
-    /// The maximum number of items. Further ones are rejected and counted.
-    static var capacity: Int { 65_536 }
-
-    private let contents = Mutex(Contents())
-    private let wake: WakeDescriptor
-
-    init() throws(IOError) {
-        wake = try WakeDescriptor()
-    }
-
-    /// The descriptor, which is readable while items are pending.
-    var number: Int32 { wake.descriptor }
-
-    var overflows: Int { contents.withLock { $0.overflows } }
-
-    func append(_ item: Item) throws(IOError) {
-        // Mutex rethrows untyped errors only, so the result is returned.
-        let wasEmpty: Result<Bool, IOError> = contents.withLock { contents in
-            if contents.isClosed { return .failure(.stopped) }
-            guard contents.items.count < Self.capacity else {
-                contents.overflows += 1
-                return .failure(.mailboxFull)
-            }
-            contents.items.append(item)
-            return .success(contents.items.count == 1)
-        }
-        // If the mailbox was not empty, the thread was woken already.
-        if try wasEmpty.get() { signal() }
-    }
-
-    /// Rejects further items. Pending ones are still processed.
-    func close() {
-        contents.withLock { $0.isClosed = true }
-        signal()
-    }
-
-    /// Makes the mailbox readable.
-    func signal() { wake.signal() }
-
-    /// Returns all items, and whether the mailbox is closed. It must be called when the descriptor is readable.
-    func take() -> (items: [Item], isClosed: Bool) {
-        wake.take()
-        return contents.withLock { contents in
-            defer { contents.items = [] }
-            return (contents.items, contents.isClosed)
-        }
-    }
 }

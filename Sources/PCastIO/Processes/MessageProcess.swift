@@ -13,6 +13,8 @@ package final class MessageProcess: Sendable {
         var process: SpawnedProcess?
         var startCount = 0
         var isClosed = false
+        /// Whether the connection to the program has ended.
+        var hasEnded = false
     }
 
     private let program: String
@@ -31,7 +33,8 @@ package final class MessageProcess: Sendable {
     ///   - environment: The environment of the program.
     ///   - restartInterval: The minimum time between two starts.
     ///   - onStart: Called on a separate thread at each start. It returns the messages that the program receives first.
-    ///   - onMessage: Called on the same thread with each message of the program.
+    ///   - onMessage: Called with each message of the program, on a thread that reads the messages of all programs. It
+    ///     returns without blocking.
     /// - Throws: ``IOError/system(call:errno:)`` if no thread can be created. A program that cannot be started is tried
     ///   again.
     package init(
@@ -41,7 +44,7 @@ package final class MessageProcess: Sendable {
     ) throws(IOError) {
         (self.program, self.arguments, self.environment) = (program, arguments, environment)
         (self.restartInterval, self.onStart, self.onMessage) = (restartInterval, onStart, onMessage)
-        _ = try WorkerThread(name: "messages") { [self] in run() }
+        _ = try WorkerThread(name: "message-program") { [self] in run() }
     }
 
     /// The number of starts so far.
@@ -92,14 +95,18 @@ package final class MessageProcess: Sendable {
         let isFirst = onStart().allSatisfy { socket.send($0, waits: false) == .sent }
         let isOpen = state.withLock { state, _ in
             guard !state.isClosed, isFirst else { return false }
-            (state.socket, state.process) = (socket, process)
+            (state.socket, state.process, state.hasEnded) = (socket, process, false)
             state.startCount += 1
             return true
         }
         guard isOpen else { return }
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: MessageSocket.maximumSize, alignment: 1)
-        defer { buffer.deallocate() }
-        while case let count = socket.receive(into: buffer), count > 0 { onMessage(Array(buffer[..<count])) }
+        let isRead: Void? = try? MessageReader.shared().read(socket, onMessage: onMessage) { [self] in
+            state.withLock { state, condition in
+                state.hasEnded = true
+                condition.wakeAll()
+            }
+        }
+        if isRead != nil { _ = state.wait(until: nil) { $0.hasEnded ? true : nil } }
         state.withLock { state, _ in (state.socket, state.process) = (nil, nil) }
     }
 

@@ -18,7 +18,20 @@ package final class MessageSocket: Sendable {
     /// The requested size of the send buffer in bytes.
     private static let sendBufferSize: Int32 = 1 << 20
 
+    /// The result of receiving a message without waiting.
+    package enum ReceiveResult: Sendable {
+        /// There is a message of this size in bytes.
+        case received(Int)
+        /// There is no message.
+        case empty
+        /// The connection has ended.
+        case ended
+    }
+
     private let descriptor: Descriptor
+
+    /// The number of the descriptor, which is readable while there is a message, and after the end.
+    var number: Int32 { descriptor.number }
 
     private init(_ descriptor: Descriptor) { self.descriptor = descriptor }
 
@@ -69,6 +82,20 @@ package final class MessageSocket: Sendable {
             let count = recv(descriptor.number, buffer.baseAddress, buffer.count, 0)
             if count >= 0 { return count }
             if Errno.current != EINTR { return 0 }
+        }
+    }
+
+    /// Receives a message without waiting. A message that is larger than the buffer is cut.
+    package func receiveNow(into buffer: UnsafeMutableRawBufferPointer) -> ReceiveResult {
+        while true {
+            let count = recv(descriptor.number, buffer.baseAddress, buffer.count, Int32(MSG_DONTWAIT))
+            if count > 0 { return .received(count) }
+            if count == 0 { return .ended }
+            switch Errno.current {
+            case EINTR: continue
+            case EAGAIN: return .empty
+            default: return .ended
+            }
         }
     }
 

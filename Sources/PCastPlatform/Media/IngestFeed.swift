@@ -4,7 +4,7 @@ import PCastSFU
 import Synchronization
 
 /// Passes the frames of a publisher in this process to the shard of its stream. It never waits, and may be called on any
-/// thread.
+/// thread. Frames of many publishers wait for some milliseconds at most, so that not each one wakes the shard's thread.
 ///
 /// If the shard is too slow, frames are dropped, and each video layer continues at its next key frame.
 final class IngestFeed: Sendable {
@@ -40,7 +40,7 @@ final class IngestFeed: Sendable {
         let size = accepted.reduce(0) { $0 + $1.frame.bytes.count }
         pendingSize.add(size, ordering: .relaxed)
         do throws(IOError) {
-            try loop.submit { [self] sfu, now in
+            try loop.submitDeferrable { [self] sfu, now in
                 for frame in accepted {
                     if isOfRenditions {
                         sfu.ingestRendition(frame.frame, layer: frame.layer, of: peer, at: now)

@@ -59,16 +59,17 @@ struct MessageProcessTests {
     @Test("messages of the transcoding program are read as they were written, and others are malformed")
     func transcodingMessages() {
         let messages = [
-            TranscodingMessage.configuration([0x11, 0x90]),
+            TranscodingMessage.configuration([0x11, 0x90], of: 0),
             TranscodingMessage(
-                .frame, time: -5, captureTime: WallTime(nanosecondsSinceEpoch: 1_700_000_000_123_456_789),
-                bytes: [1, 2, 3]),
+                .frame, of: 0x0102_0304, time: -5,
+                captureTime: WallTime(nanosecondsSinceEpoch: 1_700_000_000_123_456_789), bytes: [1, 2, 3]),
             TranscodingMessage(
-                .packet, time: .max, captureTime: WallTime(nanosecondsSinceEpoch: .min), bytes: []),
+                .packet, of: .max, time: .max, captureTime: WallTime(nanosecondsSinceEpoch: .min), bytes: []),
+            TranscodingMessage.end(of: 7),
         ]
         for message in messages { #expect(TranscodingMessage(encoded: message.encoded) == message) }
         #expect(TranscodingMessage(encoded: []) == nil)
-        #expect(TranscodingMessage(encoded: Array(messages[0].encoded.prefix(16))) == nil)
+        #expect(TranscodingMessage(encoded: Array(messages[0].encoded.prefix(20))) == nil)
         #expect(TranscodingMessage(encoded: [9] + messages[0].encoded.dropFirst()) == nil)
     }
 }

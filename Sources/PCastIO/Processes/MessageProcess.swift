@@ -32,7 +32,8 @@ package final class MessageProcess: Sendable {
     ///   - arguments: The arguments of the program.
     ///   - environment: The environment of the program.
     ///   - restartInterval: The minimum time between two starts.
-    ///   - onStart: Called on a separate thread at each start. It returns the messages that the program receives first.
+    ///   - onStart: Called on a separate thread at each start. It returns the messages that the program receives first,
+    ///     and does not send any.
     ///   - onMessage: Called with each message of the program, on a thread that reads the messages of all programs. It
     ///     returns without blocking.
     /// - Throws: ``IOError/system(call:errno:)`` if no thread can be created. A program that cannot be started is tried
@@ -92,9 +93,11 @@ package final class MessageProcess: Sendable {
 
     /// Passes on the messages of a program until it ends.
     private func serve(_ socket: MessageSocket, _ process: SpawnedProcess) {
-        let isFirst = onStart().allSatisfy { socket.send($0, waits: false) == .sent }
         let isOpen = state.withLock { state, _ in
-            guard !state.isClosed, isFirst else { return false }
+            // Messages that are sent after `onStart` was called follow the first ones, and are not lost.
+            guard !state.isClosed, onStart().allSatisfy({ socket.send($0, waits: false) == .sent }) else {
+                return false
+            }
             (state.socket, state.process, state.hasEnded) = (socket, process, false)
             state.startCount += 1
             return true

@@ -267,7 +267,7 @@ final class IngestPublisher: Sendable {
     // MARK: Stream
 
     private func create(_ tracks: RTMPIngest.Tracks, _ admission: StreamDirectory.IngestAdmission) async {
-        let hasAudio = tracks.audio == .opus || (tracks.audio != nil && service.transcoder != nil)
+        let hasAudio = tracks.audio == .opus || (tracks.audio != nil && service.transcoding != nil)
         if tracks.audio != nil, !hasAudio {
             connection.warn("The platform does not transcode AAC, so the stream has no audio; send Opus.")
         }
@@ -284,15 +284,18 @@ final class IngestPublisher: Sendable {
             ) { [self] end in
                 ended(end)
             }
-            await begin(stream, tracks.audioTracks.map(\.audio))
+            await begin(stream, tracks.audioTracks.map(\.audio), of: admission.principal.application)
         } catch {
             reject(error)
         }
     }
 
     /// Passes on the frames that were held.
-    private func begin(_ stream: StreamDirectory.IngestStream, _ audio: [RTMPIngest.Audio]) async {
-        let published = PublishedStream(stream: stream, transcoders: transcoders(of: audio, for: stream))
+    private func begin(
+        _ stream: StreamDirectory.IngestStream, _ audio: [RTMPIngest.Audio], of application: ApplicationID
+    ) async {
+        let published = PublishedStream(
+            stream: stream, transcoders: transcoders(of: audio, of: application, for: stream))
         let (isPresent, findings) = state.withLock { state in
             guard case .starting = state.phase else { return (false, [IngestFinding]()) }
             state.phase = .publishing(published)
@@ -308,14 +311,14 @@ final class IngestPublisher: Sendable {
     /// Returns the transcoders of the audio tracks with AAC, by their numbers. Further tracks are transcoded only if they are
     /// packaged.
     private func transcoders(
-        of audio: [RTMPIngest.Audio], for stream: StreamDirectory.IngestStream
+        of audio: [RTMPIngest.Audio], of application: ApplicationID, for stream: StreamDirectory.IngestStream
     ) -> [Int: AudioTranscoding] {
-        guard let program = service.transcoder else { return [:] }
+        guard let pool = service.transcoding else { return [:] }
         var transcoders: [Int: AudioTranscoding] = [:]
         for (track, audio) in audio.enumerated() where track == 0 || stream.audioFeed != nil {
             guard case .aac(let configuration) = audio else { continue }
             do throws(IOError) {
-                transcoders[track] = try AudioTranscoding(program, configuration: configuration.bytes) { packet in
+                transcoders[track] = try pool.begin(for: application, configuration: configuration.bytes) { packet in
                     guard track > 0 else { return stream.feed.send([.init(frame: packet, layer: 0)]) }
                     stream.audioFeed?.send(packet, track: track)
                 }

@@ -5,7 +5,7 @@ import PCastIO
 import Synchronization
 
 /// The state that the publishers in this process share, whatever their protocol: their authentication, the keys that are in use,
-/// and the transcoder of their audio.
+/// and the transcoders of their audio.
 final class IngestService: Sendable {
     let directory: StreamDirectory
     let access: IngestAccess
@@ -13,8 +13,8 @@ final class IngestService: Sendable {
     private let takesOver: Bool
     /// See `RTMPConfiguration.replacementTime`.
     let replacementTime: TimeSpan
-    /// The program that transcodes AAC; nil for none.
-    let transcoder: AudioTranscodingConfiguration?
+    /// The processes that transcode AAC; nil if the platform does not.
+    let transcoding: AudioTranscodingPool?
     let logger: Logger
     /// The ports for publishers.
     let ports = Setting(IngestPorts())
@@ -29,7 +29,7 @@ final class IngestService: Sendable {
         self.access = access
         takesOver = configuration.takesOver
         replacementTime = TimeSpan(configuration.replacementTime)
-        transcoder = configuration.transcoder
+        transcoding = configuration.transcoder.map { AudioTranscodingPool($0) }
         self.logger = logger
     }
 

@@ -130,8 +130,8 @@ enum ProcessMessageTarget {
         let frame = RenditionMessage.frame(
             .init(layer: 1, isKeyFrame: true, timestamp: -3_000, captureTime: time, bytes: [1, 2, 3]))
         return [
-            [0] + TranscodingMessage.configuration([0x11, 0x90]).encoded,
-            [0] + TranscodingMessage(.packet, time: -1, captureTime: time, bytes: [0xFC, 1]).encoded,
+            [0] + TranscodingMessage.configuration([0x11, 0x90], of: 1).encoded,
+            [0] + TranscodingMessage(.packet, of: 2, time: -1, captureTime: time, bytes: [0xFC, 1]).encoded,
             [1] + targets.encoded + frame.encoded + RenditionMessage.keyFrames(7).encoded,
             [2] + Array(JobReport.ended(reason: "ended", description: "The file ended.").line.utf8),
             [2] + Array(JobReport.running.line.utf8),

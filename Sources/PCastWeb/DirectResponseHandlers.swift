@@ -197,6 +197,10 @@ final class DirectConnectionHandler: ChannelDuplexHandler {
 
     private func send(_ response: DirectResponse, isHead: Bool, _ context: ChannelHandlerContext) {
         guard let encoder else { return }
+        if let complete = response.complete, !isHead {
+            encoder.writeAndFlush(NIOAny(complete), promise: nil)
+            return endResponse(context)
+        }
         let size = isHead ? 0 : response.body.readableBytes
         let isSmall = size <= Self.copyLimit
         var buffer = context.channel.allocator.buffer(capacity: response.headSize + (isSmall ? size : 0))

@@ -64,6 +64,11 @@ package struct DirectResponse: Sendable {
     package let range: ContentRange?
     /// The content, also of the response to a HEAD request, which is not sent.
     package let body: ByteBuffer
+    /// The response with its head as HTTP/1.1 sends it; nil if each connection makes it.
+    private(set) var complete: ByteBuffer?
+
+    /// The maximum size of content that is rendered with its head.
+    private static let renderingLimit = 32 << 10
 
     /// Creates a response.
     package init(_ head: DirectResponseHead, range: ContentRange? = nil, _ body: ByteBuffer) {
@@ -78,6 +83,18 @@ package struct DirectResponse: Sendable {
         var fields = head.fields
         fields[.contentRange] = range.text
         return fields
+    }
+
+    /// Returns the response with the bytes that many connections with HTTP/1.1 can send at the same time, unless its content
+    /// is large.
+    package func rendered() -> DirectResponse {
+        guard body.readableBytes <= Self.renderingLimit else { return self }
+        var buffer = ByteBufferAllocator().buffer(capacity: headSize + body.readableBytes)
+        writeHead(to: &buffer)
+        buffer.writeImmutableBuffer(body)
+        var response = self
+        response.complete = buffer
+        return response
     }
 
     /// The number of bytes that ``writeHead(to:)`` writes at most.

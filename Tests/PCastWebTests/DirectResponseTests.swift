@@ -9,16 +9,19 @@ import Testing
 
 /// Responses that are sent before the routes.
 @Suite("Direct responses") struct DirectResponseTests {
-    /// Responds to `/direct`, `/range` and `/large`, and to `/later` when the test says so.
+    /// Responds to `/direct`, `/shared`, `/range` and `/large`, and to `/later` when the test says so.
     private final class Responder: DirectResponder {
         let later = LaterResponses()
 
-        func recognizes(_ target: String) -> Bool { ["/direct", "/range", "/large", "/later"].contains(target) }
+        func recognizes(_ target: String) -> Bool {
+            ["/direct", "/shared", "/range", "/large", "/later"].contains(target)
+        }
 
         func answer(to request: DirectRequest) -> DirectAnswer {
             let head = DirectResponseHead(.ok, [.contentType: "text/plain"])
             switch request.target {
             case "/direct": return .response(DirectResponse(head, ByteBuffer(string: "direct")))
+            case "/shared": return .response(DirectResponse(head, ByteBuffer(string: "shared")).rendered())
             case "/range":
                 guard request.range == "bytes=1-2" else { return .routes }
                 let part = DirectResponseHead(.partialContent, [:])
@@ -116,7 +119,7 @@ import Testing
 
     /// Returns the texts of the responses in their order.
     private static func bodies(_ text: String) -> [String] {
-        ["direct", "routed", "slow", "posted", "later"].flatMap { word in
+        ["direct", "shared", "routed", "slow", "posted", "later"].flatMap { word in
             text.ranges(of: "\r\n\r\n\(word)").map { ($0.lowerBound, word) }
         }.sorted { $0.0 < $1.0 }.map { $0.1 }
     }
@@ -132,6 +135,25 @@ import Testing
             try await connection.send(Self.request("/direct", method: "POST", "Content-Length: 0\r\n"))
             #expect(try await eventually { Self.bodies(connection.text).last == "posted" })
         }
+    }
+
+    @Test("a response that was rendered for many connections has its length and date, and no content for HEAD")
+    func rendered() async throws {
+        try await Self.run { connection, _, _ in
+            try await connection.send(Self.request("/shared", method: "HEAD") + Self.request("/shared"))
+            #expect(try await eventually { Self.bodies(connection.text) == ["shared"] })
+            try await connection.send(Self.request("/shared") + Self.request("/direct"))
+            #expect(try await eventually { Self.bodies(connection.text) == ["shared", "shared", "direct"] })
+            let text = connection.text.lowercased()
+            #expect(text.ranges(of: "content-length: 6\r\n").count == 4 && text.ranges(of: " gmt\r\n").count == 4)
+        }
+    }
+
+    @Test("a large response is not rendered as a whole")
+    func largeRendering() {
+        let content = ByteBuffer(repeating: UInt8(ascii: "a"), count: Self.largeSize)
+        let response = DirectResponse(DirectResponseHead(.ok, [:]), content).rendered()
+        #expect(response.complete == nil && response.body == content)
     }
 
     @Test("responses keep the order of pipelined requests")

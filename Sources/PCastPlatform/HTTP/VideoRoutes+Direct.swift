@@ -92,6 +92,12 @@ private struct SignedResource: Sendable {
     var kind = Kind.file("", of: "")
     let range: String?
     let acceptsGzip: Bool
+
+    /// What the response depends on, if it is the same for all viewers; nil for a file, of which a range may be requested.
+    var sharedKey: SharedResponses.Key? {
+        guard case .playlist(let rendition, let directives) = kind else { return nil }
+        return SharedResponses.Key(rendition: rendition, directives: directives, acceptsGzip: acceptsGzip)
+    }
 }
 
 /// The response to a request that waits for a part, without a task.
@@ -136,19 +142,22 @@ private final class DelayedVideoResponse: DelayedResponse {
         _ respond: @escaping @Sendable (DirectResponse) -> Void
     ) {
         // The responses to many viewers are made by all event loops, not by the task that packages.
-        let request = WaitingRequest(eventLoop) { self.resume($0, eventLoop, respond) }
+        let request = WaitingRequest(sharingOn: eventLoop) { self.resume($0, $1, eventLoop, respond) }
         let number = resource.packaged.notify(request, after: wait, until: deadline)
         state.withLock { $0.pending = (wait, number) }
     }
 
     /// Responds, or waits again if the change was another one.
     private func resume(
-        _ isThere: Bool, _ eventLoop: any NIOCore.EventLoop, _ respond: @escaping @Sendable (DirectResponse) -> Void
+        _ isThere: Bool, _ shared: SharedResponses, _ eventLoop: any NIOCore.EventLoop,
+        _ respond: @escaping @Sendable (DirectResponse) -> Void
     ) {
         guard !state.withLock({ $0.isCancelled }) else { return }
         guard isThere else { return respond(VideoRoutes.refusal(.playlistNotReady)) }
+        let key = resource.sharedKey
+        if let key, let response = shared[key] { return respond(response) }
         switch VideoRoutes.reply(resource, at: MonotonicClock.now()) {
-        case .response(let response): respond(response)
+        case .response(let response): respond(key.map { shared.add(response, for: $0) } ?? response)
         case .wait(let wait): self.wait(wait, eventLoop, respond)
         }
     }

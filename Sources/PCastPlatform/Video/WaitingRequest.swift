@@ -1,4 +1,5 @@
 import NIOCore
+import PCastHLS
 import PCastWeb
 import Synchronization
 
@@ -6,10 +7,17 @@ import Synchronization
 struct WaitingRequest: Sendable {
     /// The event loop that calls the function; nil if it is called at once.
     private let eventLoop: (any NIOCore.EventLoop)?
-    private let function: @Sendable (Bool) -> Void
+    private let function: @Sendable (Bool, SharedResponses) -> Void
 
     /// Creates a request. The function receives true if the request is answered, and false if its time is over.
     init(_ eventLoop: (any NIOCore.EventLoop)? = nil, _ function: @escaping @Sendable (Bool) -> Void) {
+        self.eventLoop = eventLoop
+        self.function = { isThere, _ in function(isThere) }
+    }
+
+    /// Creates a request of an event loop. The function also receives the responses to the requests that were resumed before
+    /// it at the same time.
+    init(sharingOn eventLoop: any NIOCore.EventLoop, _ function: @escaping @Sendable (Bool, SharedResponses) -> Void) {
         self.eventLoop = eventLoop
         self.function = function
     }
@@ -20,14 +28,40 @@ struct WaitingRequest: Sendable {
         var groups: [ObjectIdentifier: (eventLoop: any NIOCore.EventLoop, requests: [WaitingRequest])] = [:]
         for request in requests {
             guard let eventLoop = request.eventLoop else {
-                request.function(result)
+                request.function(result, SharedResponses())
                 continue
             }
             groups[ObjectIdentifier(eventLoop), default: (eventLoop, [])].requests.append(request)
         }
         for (eventLoop, requests) in groups.values {
-            eventLoop.execute { for request in requests { request.function(result) } }
+            eventLoop.execute {
+                let responses = SharedResponses()
+                for request in requests { request.function(result, responses) }
+            }
         }
+    }
+}
+
+/// The responses to requests of one stream that an event loop resumes together. Viewers that waited for the same part
+/// receive the same bytes, so that these are made once.
+final class SharedResponses {
+    /// What a response depends on.
+    struct Key: Hashable {
+        let rendition: String
+        let directives: DeliveryDirectives
+        let acceptsGzip: Bool
+    }
+
+    private var responses: [Key: DirectResponse] = [:]
+
+    /// Returns the response that was made for a key; nil if there is none.
+    subscript(key: Key) -> DirectResponse? { responses[key] }
+
+    /// Returns a response with its bytes for HTTP/1.1, and keeps it for a key.
+    func add(_ response: DirectResponse, for key: Key) -> DirectResponse {
+        let rendered = response.rendered()
+        responses[key] = rendered
+        return rendered
     }
 }
 

@@ -46,8 +46,8 @@ final class PublishedUnitFeed: Sendable {
         }
     }
 
-    /// The time for which units are kept that are not urgent.
-    static let maximumDelay = TimeSpan.milliseconds(100)
+    /// The time for which units are kept that are not urgent. It is longer than a usual part, whose last unit is urgent.
+    static let maximumDelay = TimeSpan.milliseconds(250)
     /// The size of units at which they are urgent, in bytes.
     private static let maximumKeptSize = 1 << 20
 

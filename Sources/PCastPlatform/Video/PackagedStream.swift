@@ -88,6 +88,8 @@ final class PackagedStream: Sendable {
     private let trace: SegmentTrace?
     private let state: Mutex<State>
     private let nodeViewers = Mutex(NodeViewers())
+    /// The time up to which the stream was advanced.
+    private let lastAdvance = Mutex(Instant(nanoseconds: .min))
     /// The transcoder of the audio; nil while no client requests AAC.
     private let transcoding = Mutex<StreamTranscoding?>(nil)
 
@@ -296,6 +298,7 @@ final class PackagedStream: Sendable {
     /// States the absence of media that should have arrived, ends transcoding that nobody requests, and answers requests
     /// whose time is over. Call it at least once per part.
     func advance(to now: Instant, wallTime: WallTime) -> Needs {
+        lastAdvance.withLock { $0 = now }
         transcoding.withLock { transcoding in
             // A request that comes meanwhile waits for this lock, and then begins to transcode again.
             if !keepsAAC, state.withLock({ $0.endAAC(unusedFor: Self.transcodingIdleTime, at: now) }) {
@@ -305,6 +308,9 @@ final class PackagedStream: Sendable {
         if let window { storeWindow(window) }
         return update(at: now) { $0.packager?.advance(to: wallTime) }
     }
+
+    /// Returns whether the stream was advanced to a time or a later one.
+    func hasAdvanced(to time: Instant) -> Bool { lastAdvance.withLock { $0 >= time } }
 
     /// Whether the audio is transcoded also without requests.
     private var keepsAAC: Bool { recorder?.configuration.includesAAC ?? false }

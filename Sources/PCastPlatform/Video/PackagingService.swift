@@ -14,6 +14,9 @@ final class PackagingService: Sendable {
     static let retention = TimeSpan.seconds(60 as Int64)
     /// The limits of the interval in which absent media and overdue requests are noticed: the duration of a part.
     private static let tickIntervals = Duration.milliseconds(100)...Duration.milliseconds(200)
+    /// The time after which it is noticed that the units of a stream do not arrive any more. As long as they arrive, they
+    /// advance the stream, because a timer costs more than the packaging of several units.
+    private static let arrivalInterval = Duration.milliseconds(500)
     /// The codecs that are packaged.
     private static let codecs: Set<Codec> = [.h264, .opus]
 
@@ -230,14 +233,23 @@ final class PackagingService: Sendable {
         return settings
     }
 
+    /// The interval in which the time of a stream advances.
+    private var tickInterval: Duration {
+        let limits = Self.tickIntervals
+        return min(max(configuration.partDuration, limits.lowerBound), limits.upperBound)
+    }
+
     /// Advances the time of a stream until it is removed, some time after its end.
     private func advanceUntilRemoved(_ packaged: PackagedStream, showing game: TimelineKey?) {
         if let game { follow(game, for: packaged) }
-        let limits = Self.tickIntervals
-        let interval = min(max(configuration.partDuration, limits.lowerBound), limits.upperBound)
+        let interval = tickInterval
         Task { [weak self, timelines] in
-            while (try? await Task.sleep(for: interval)) != nil {
-                guard let self, self.advance(packaged) else { break }
+            var pause = interval
+            while (try? await Task.sleep(for: pause)) != nil {
+                guard let self else { break }
+                let isAdvanced = packaged.hasAdvanced(to: MonotonicClock.now() - TimeSpan(interval))
+                guard isAdvanced || self.advance(packaged) else { break }
+                pause = isAdvanced ? Self.arrivalInterval : interval
             }
             if let game { await timelines?.unfollow(game, for: ObjectIdentifier(packaged)) }
         }
@@ -302,6 +314,7 @@ final class PackagingService: Sendable {
         }
         router.requestKeyFrames(of: id, layers: needs.keyFrames, from: entry.publisher)
         if let interval = needs.longKeyFrameInterval { warn(of: interval, id) }
+        if !packaged.hasAdvanced(to: now - TimeSpan(tickInterval)) { _ = advance(packaged) }
     }
 
     /// Requests key frames of all streams after the feed has dropped units.

@@ -245,7 +245,9 @@ private final class Answer: Sendable {
                 isAnswered.value.withLock { $0 = true }
                 return playlist
             }
+            #expect(!stream.hasAdvanced(to: later))
             _ = stream.advance(to: later, wallTime: run.wallTime)
+            #expect(stream.hasAdvanced(to: later) && !stream.hasAdvanced(to: later + .nanoseconds(1)))
             #expect(try await eventually { stream.waitingCount == 1 || isAnswered.value.withLock { $0 } })
             try run.send(20)
             let text = String(buffer: try #require(await request.value).plain)

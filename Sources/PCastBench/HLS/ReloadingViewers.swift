@@ -49,23 +49,32 @@ struct ReloadingViewers: Sendable {
     private func watch(_ host: String, _ port: UInt16, _ path: String, for duration: TimeSpan) -> Metrics {
         let end = MonotonicClock.now() + duration
         var viewers = (0..<count).map { _ in Viewer(connection: Self.connect(host, port)) }
-        var polled = viewers.map { pollfd(fd: $0.connection ?? -1, events: Int16(POLLIN), revents: 0) }
-        for viewer in viewers { Self.request(path, host, on: viewer.connection) }
+        let poller = clinux_epoll_create()
+        defer { close(poller) }
+        let ready = UnsafeMutablePointer<clinux_event>.allocate(capacity: Int(CLINUX_EVENTS_PER_WAIT))
+        defer { ready.deallocate() }
+        for (index, viewer) in viewers.enumerated() {
+            guard let connection = viewer.connection else { continue }
+            clinux_epoll_control(poller, Int32(CLINUX_ADD), connection, UInt32(CLINUX_READABLE), UInt64(index))
+            Self.request(path, host, on: connection)
+        }
         var buffer = [UInt8](repeating: 0, count: 256 << 10)
-        while MonotonicClock.now() < end, poll(&polled, nfds_t(polled.count), 100) >= 0 {
-            for index in polled.indices where polled[index].revents != 0 {
-                let size = recv(polled[index].fd, &buffer, buffer.count, Int32(MSG_DONTWAIT))
-                viewers[index].received += buffer.prefix(max(0, size))
+        while MonotonicClock.now() < end {
+            let events = clinux_epoll_wait(poller, ready, TimeSpan.milliseconds(100).nanoseconds)
+            for event in 0..<max(0, Int(events)) {
+                let index = Int(ready[event].token)
+                guard let connection = viewers[index].connection else { continue }
+                let size = recv(connection, &buffer, buffer.count, Int32(MSG_DONTWAIT))
+                viewers[index].received += buffer[..<max(0, size)]
                 let part = HintedPart.take(from: &viewers[index].received)
                 guard size > 0, part != .some(nil) else {
-                    close(polled[index].fd)
-                    (polled[index].fd, viewers[index].connection) = (-1, nil)
+                    close(connection)
+                    viewers[index].connection = nil
                     continue
                 }
                 guard case .some(.some(let next)) = part else { continue }
                 viewers[index].answers.append(Answer(part: next, moment: MonotonicClock.now()))
-                Self.request(
-                    path + "?_HLS_msn=\(next.segment)&_HLS_part=\(next.index)", host, on: polled[index].fd)
+                Self.request(path + "?_HLS_msn=\(next.segment)&_HLS_part=\(next.index)", host, on: connection)
             }
         }
         for viewer in viewers { if let connection = viewer.connection { close(connection) } }
@@ -131,21 +140,32 @@ struct HintedPart: Hashable, Sendable {
     /// - Returns: The part that the playlist announces. Nil if the response is not complete yet, and `.some(nil)` if it is
     ///   no such response.
     static func take(from bytes: inout [UInt8]) -> HintedPart?? {
-        guard let head = bytes.firstRange(of: headEnd) else { return nil }
-        guard bytes.starts(with: success), let size = contentLength(bytes[..<head.lowerBound]) else {
-            return .some(nil)
-        }
-        guard bytes.count >= head.upperBound + size else { return nil }
-        let part = HintedPart(hintIn: bytes[head.upperBound..<(head.upperBound + size)])
-        bytes.removeFirst(head.upperBound + size)
+        guard let headSize = headSize(bytes) else { return nil }
+        guard bytes.starts(with: success), let size = contentLength(bytes[..<headSize]) else { return .some(nil) }
+        let end = headSize + headEnd.count + size
+        guard bytes.count >= end else { return nil }
+        let part = HintedPart(hintIn: bytes[(headSize + headEnd.count)..<end])
+        if bytes.count == end { bytes.removeAll(keepingCapacity: true) } else { bytes.removeFirst(end) }
         return .some(part)
+    }
+
+    /// Returns the size of the head before its empty line; nil if it is not complete.
+    private static func headSize(_ bytes: [UInt8]) -> Int? {
+        bytes.withUnsafeBytes { buffer in
+            var index = 0
+            while index + headEnd.count <= buffer.count {
+                if buffer[index] == headEnd[0], buffer[index...].starts(with: headEnd) { return index }
+                index += 1
+            }
+            return nil
+        }
     }
 
     private static func contentLength(_ head: ArraySlice<UInt8>) -> Int? {
         var start = head.startIndex
         while start + length.count <= head.endIndex {
             let line = head[start...]
-            if zip(line, length).allSatisfy({ $0 | 0x20 == $1 | 0x20 }) {
+            if line.first.map({ $0 | 0x20 }) == length[0], zip(line, length).allSatisfy({ $0 | 0x20 == $1 | 0x20 }) {
                 let digits = line.dropFirst(length.count).drop { $0 == UInt8(ascii: " ") }
                     .prefix { $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") }
                 return Int(String(decoding: digits, as: UTF8.self))

@@ -154,7 +154,7 @@ extension StreamDirectory {
         // The stream of a channel has the media of presenters, whose shares of the bit rate do not depend on its viewers.
         // Neither does that of a fallback.
         if !place.isChannel, !place.isPublisher { policy.enter(stream, reservation) }
-        return IngestStream(id: id, feed: feed)
+        return IngestStream(id: id, feed: feed, audioFeed: nil)
     }
 
     /// Reports the begin of a stream that other streams are forwarded to.

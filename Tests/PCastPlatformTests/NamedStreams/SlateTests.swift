@@ -160,7 +160,7 @@ struct SlateTests {
                     #expect(try await eventually { try await name(platform)?.state == "live" })
                     if gap == 1 { _ = try await viewer.view("show", at: platform) }
                     #expect(try await eventually { viewer.isConnected })
-                    stream = stream ?? (try await name(platform)?.streamId)
+                    if stream == nil { stream = try await name(platform)?.streamId }
                     // The slate of the gap before has ended.
                     #expect(try await eventually { try await name(platform)?.publishers.map(\.role) == ["publisher"] })
                     try await encoder.close()

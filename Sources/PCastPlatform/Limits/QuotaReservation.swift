@@ -4,7 +4,7 @@ import PCastCore
 final class QuotaReservation: Sendable {
     enum Kind: Hashable, Sendable {
         case session, stream, viewer, connection
-        /// A preview on the dashboard, which counts towards no quota.
+        /// A preview on the dashboard, or a slate, which count towards no quota.
         case preview
 
         /// Returns the name of the exceeded limit; nil if the kind has no such limit.

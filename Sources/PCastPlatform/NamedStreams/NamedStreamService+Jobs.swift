@@ -6,7 +6,7 @@ extension NamedStreamService {
     /// Starts the job of the source or of the fallback.
     func startJob(_ role: NamedStreamMachine.Role, of name: String) {
         guard let entry = entries[name], let uri = uri(of: role, entry.declaration) else { return }
-        let start = (entry.starts[role] ?? 0) + 1
+        let start = nextStart()
         entries[name]?.starts[role] = start
         let job = DeclaredJob(
             name: name, application: entry.application, role: role, uri: uri, isLooping: role == .fallback,
@@ -55,7 +55,7 @@ extension NamedStreamService {
     /// Stops the job of the source or of the fallback.
     func stopJob(_ role: NamedStreamMachine.Role, of name: String) async {
         // The end of this job does not count as a failure.
-        entries[name]?.starts[role, default: 0] += 1
+        entries[name]?.starts[role] = nextStart()
         guard let id = entries[name]?.jobs.removeValue(forKey: role) else { return }
         await workers.end(id, reason: .ended, description: "")
     }

@@ -20,15 +20,18 @@ extension NamedStreamService {
 
     /// Makes the slate of a name from its last frame, and plays it.
     func startSlate(of name: String) {
-        guard let entry = entries[name] else { return }
-        let start = (entry.starts[.fallback] ?? 0) + 1
+        guard entries[name] != nil else { return }
+        let start = nextStart()
         entries[name]?.starts[.fallback] = start
         if entries[name]?.slate == nil { entries[name]?.slate = ShownSlate() }
         Task {
             do throws(APIError) {
                 try await playSlate(start, of: name)
             } catch {
-                logger.warning("slate not made", metadata: ["name": "\(name)", "error": "\(error.detail)"])
+                // Many streams may wait for a slate when their publishers have left at the same time.
+                logger.log(
+                    level: error.kind == .capacity ? .debug : .warning, "slate not made",
+                    metadata: ["name": "\(name)", "error": "\(error.detail)"])
                 jobEnded(.fallback, start, of: name, why: error.message)
             }
         }
@@ -38,9 +41,16 @@ extension NamedStreamService {
         guard let slates, let entry = entries[name], let stream = entry.stream, let media = entry.media else { return }
         // Without video there is nothing to show.
         guard media.video != nil else { return }
-        guard entries.values.count(where: { $0.slate?.player != nil }) < SlateService.maximumCount else {
+        let others = entries.count { $0.key != name && $0.value.slate?.last != nil }
+        guard others + slatesInProgress < SlateService.maximumCount else {
             throw APIError(.capacity, "There are too many slates: retry later.")
         }
+        // The place is taken before the last frames are read, so that streams that wait for it do not keep them in memory.
+        guard slatesInProgress < SlateService.processLimit else {
+            throw APIError(.capacity, "Too many slates are being made: retry in a second.")
+        }
+        slatesInProgress += 1
+        defer { slatesInProgress -= 1 }
         let last: LastFrames
         if let known = entry.slate?.last {
             last = known
@@ -51,7 +61,6 @@ extension NamedStreamService {
             last = found
         }
         guard isWanted(.fallback, start, of: name) else { return }
-        entries[name]?.slate?.last = last
         let slate = try await slates.slate(entry.declaration.slate, over: last)
         guard isWanted(.fallback, start, of: name), !isStopping else { return }
         let published = try await directory.publishFallback(
@@ -61,7 +70,7 @@ extension NamedStreamService {
         var player = SlatePlayer(slate, hasAudio: media.hasAudio, from: MonotonicClock.wallTime())
         let task = Task { await player.run(into: published.feed) }
         let shown = ShownSlate(last: last, id: published.id, player: task)
-        guard isWanted(.fallback, start, of: name) else { return await end(shown) }
+        guard isWanted(.fallback, start, of: name), !isStopping else { return await end(shown) }
         entries[name]?.slate = shown
     }
 
@@ -76,7 +85,7 @@ extension NamedStreamService {
     /// Stops the slate of a name.
     func stopSlate(of name: String) async {
         // The end of this slate does not count as a failure.
-        entries[name]?.starts[.fallback, default: 0] += 1
+        entries[name]?.starts[.fallback] = nextStart()
         guard let slate = entries[name]?.slate else { return }
         entries[name]?.slate = nil
         await end(slate)

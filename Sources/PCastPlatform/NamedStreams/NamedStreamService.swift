@@ -32,7 +32,7 @@ actor NamedStreamService {
         var slate: ShownSlate?
         /// The time at which the frames for a slate were kept.
         var keptAt: Instant?
-        /// The number of starts of each job, so that an earlier one does not count.
+        /// The number of the last start of each job or slate, so that an earlier one does not count.
         var starts: [NamedStreamMachine.Role: Int] = [:]
         /// The pushes by their URIs.
         var pushes: [String: Push] = [:]
@@ -59,7 +59,7 @@ actor NamedStreamService {
 
     /// A slate that fills the time without a publisher.
     struct ShownSlate {
-        /// The last frames of the publisher. A second slate of the same gap would show the first one otherwise.
+        /// The last frames of the publisher, from the first slate of a gap on. A second one would show the first one otherwise.
         var last: LastFrames?
         /// The publisher of the slate; nil until it is made.
         var id: StreamID?
@@ -106,6 +106,10 @@ actor NamedStreamService {
     private var nextRequest = 0
     private(set) var hasBegun = false
     private(set) var isStopping = false
+    /// The number of the last start of a job or a slate. An entry that replaces another one of its name has other numbers.
+    private var lastStart = 0
+    /// The number of slates that are being made.
+    var slatesInProgress = 0
 
     /// The time for which a request waits for a stream. It is below the timeout of requests.
     private static let waitingTime = Duration.seconds(8)
@@ -153,6 +157,12 @@ actor NamedStreamService {
             entries[name]?.waiting = [:]
             for request in waiting.values { request.resume(returning: false) }
         }
+    }
+
+    /// Returns a number that no other start of a job or a slate has.
+    func nextStart() -> Int {
+        lastStart += 1
+        return lastStart
     }
 
     // MARK: Publishers

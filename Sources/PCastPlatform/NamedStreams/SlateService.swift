@@ -28,7 +28,7 @@ final class SlateService: Sendable {
     /// The maximum size of a slate's frames in bytes.
     private static let outputLimit = 8 << 20
     /// The maximum number of processes at the same time.
-    private static let processLimit = 2
+    static let processLimit = 2
 
     private let configuration: SlateConfiguration
     private let timeout: Duration

@@ -124,8 +124,10 @@ extension StreamDirectory {
     ) async throws(APIError) -> IngestStream {
         let capabilities = try StreamCapabilities(names, for: .publish)
         let principal = Principal(application: application, token: nil)
+        // A slate must not use the place with which the publisher returns.
         let reservation = try policy.reserve(
-            .stream, principal, ClientContext(connectionFrom: nil, isTrustedProxy: false))
+            place.isPublisher ? .preview : .stream, principal,
+            ClientContext(connectionFrom: nil, isTrustedProxy: false))
         let id = StreamID(RandomIdentifier.make(prefix: "stream-"))
         let peer = registry.enter(
             id, reservation, origin: id, isPublisher: true, hasSession: false, at: MonotonicClock.now(),

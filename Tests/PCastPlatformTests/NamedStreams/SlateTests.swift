@@ -180,4 +180,33 @@ struct SlateTests {
             }
         }
     }
+
+    @Test("a slate does not use the place with which the publisher returns")
+    func limit() async throws {
+        try await withTemporaryDirectory { directory in
+            try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+            let output = "\(directory)/output"
+            try Data(Self.output).write(to: URL(fileURLWithPath: output))
+            let declared = try StreamDeclarations([StreamDeclaration(name: "show")])
+            try await TestPlatform.runConfigured { configuration in
+                configuration.rtmp.port = 0
+                configuration.streams = declared
+                configuration.slates = Self.shell("cat >/dev/null; cat '\(output)'")
+                // The places of the name and of its publisher.
+                configuration.limits[.streams] = 2
+            } _: { platform in
+                let port = try #require(platform.listening.rtmp.port)
+                let viewer = try FramePeer.viewer()
+                let encoder = try await publish(to: port)
+                #expect(try await eventually { try await name(platform)?.state == "live" })
+                _ = try await viewer.view("show", at: platform)
+                #expect(try await eventually { viewer.isConnected })
+                try await encoder.close()
+                #expect(try await eventually { try await name(platform)?.state == "fallback" })
+                let key = try Tokens.make { $0.forPublishingOnly().applyTag("name:show") }
+                // The place of the former publisher is free a moment after it is not listed any more.
+                #expect(try await eventually { try await RTMPEncoder.publish(key, to: port).isAccepted() })
+            }
+        }
+    }
 }

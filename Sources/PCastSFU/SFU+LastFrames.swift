@@ -48,13 +48,21 @@ extension Forwarder {
         return streams.address(index).pointee.layers[layer].lastFrames(maximumSize: maximumSize)
     }
 
-    /// Returns the largest layer of a publisher, or of those with a key frame; nil without video.
+    /// The time after which a layer is old if other layers have newer frames.
+    private static let oldAge = TimeSpan.seconds(2 as Int64)
+
+    /// Returns the largest layer of a publisher, or of those with a key frame; nil without video. A layer that the publisher
+    /// does not send any more is left out, because its frames are old.
     func largestLayer(stream index: Int) -> Int? {
         let published = streams.address(index)
         guard published.pointee.layers.exist else { return nil }
+        let newest = published.pointee.layers.indices.compactMap { published.pointee.layers[$0].newestArrival }.max()
         var largest: (layer: Int, rank: Int)?
         for layer in published.pointee.layers.indices where !published.pointee.receiver.isRendition(layer) {
             guard published.pointee.layers[layer].exists else { continue }
+            if let newest, let arrival = published.pointee.layers[layer].newestArrival, newest - arrival > Self.oldAge {
+                continue
+            }
             let size = published.pointee.layers[layer].dimensions
             // A layer with a key frame precedes larger ones without it.
             let hasKeyFrame = published.pointee.layers[layer].log.newestKeyFrame != nil
@@ -66,6 +74,9 @@ extension Forwarder {
 }
 
 extension PublishedTrack {
+    /// The arrival of the newest packet; nil before the first one.
+    fileprivate var newestArrival: Instant? { log.end > 0 ? log[log.end - 1].arrival : nil }
+
     /// Returns the frames since the newest key frame; nil if the track does not exist.
     fileprivate func lastFrames(maximumSize: Int) -> LastFrames? {
         guard let codec = sourceFormat?.codec else { return nil }

@@ -28,12 +28,13 @@ struct IngestTests {
             audio = TestFrames(.opus)
         }
 
-        mutating func send(_ count: Int, by network: VirtualNetwork) {
+        /// Sends frames of all layers, or of the layers from a number on.
+        mutating func send(_ count: Int, fromLayer first: Int = 0, by network: VirtualNetwork) {
             for _ in 0..<count {
                 let captured = VirtualNetwork.clock.wallTime(at: network.now) - .milliseconds(100)
                 packets.append(audio.next(captureTime: captured))
                 network.sfu.ingest(packets[packets.count - 1], from: IngestTests.peer, at: network.now)
-                for layer in layers.indices {
+                for layer in layers.indices.dropFirst(first) {
                     let frame = layers[layer].next(captureTime: captured)
                     if layer == 0 { video.append(frame) }
                     network.sfu.ingest(frame, layer: layer, from: IngestTests.peer, at: network.now)
@@ -127,6 +128,19 @@ struct IngestTests {
         #expect(alone?.frames.map(\.bytes) == expected.prefix(1).map(\.bytes))
         #expect(Self.lastFrames(in: network, maximumSize: 1)?.frames.isEmpty == true)
         #expect(Self.lastFrames(in: network, of: StreamID("none")) == nil)
+    }
+
+    @Test("the last frames are not those of a layer that the publisher does not send any more")
+    func lastFramesOfPausedLayer() throws {
+        let network = try network(IngestMedia(video: .h264, layers: 2, hasAudio: true))
+        var encoder = Encoder(.h264, layers: 2, keyFrameInterval: 50)
+        encoder.send(20, by: network)
+        #expect(Self.lastFrames(in: network)?.frames.map(\.bytes) == encoder.video.map(\.bytes))
+        encoder.send(150, fromLayer: 1, by: network)
+        // The layer that continues has sent a key frame every 50 frames, and 20 frames after the newest one.
+        let last = try #require(Self.lastFrames(in: network))
+        #expect(last.frames.count == 20 && last.frames.first?.isKeyFrame == true)
+        #expect(last.frames.first?.bytes != encoder.video.first?.bytes)
     }
 
     @Test("a key frame is requested before the newest one is lost, and not earlier")

@@ -57,9 +57,8 @@ import Testing
         }
     }
 
-    /// A picture of VP9 with two spatial layers, which are key frames of gray pixels with 160x96 and 320x192, and with the
-    /// index of a superframe.
-    private static let layeredPicture: [UInt8] = {
+    /// A superframe of VP9 with its index and two spatial layers, which are key frames of gray pixels with 160x96 and 320x192.
+    private static let superframe: [UInt8] = {
         let texts = [
             "824983420009f005f60638241c184a0000d047d8fd620cdbe93c390ebda0006b391921de5c226c3f858475b7b04dc845"
                 + "52c4af030259741921de5c226c3f858475b7b04dc84552c4af03025400bcb20b708a09c068cf6d8a00",
@@ -76,17 +75,17 @@ import Testing
         return bytes + index + [0xC9]
     }()
 
-    @Test("of the spatial layers of a picture in one SSRC, the highest one is shown, once")
+    @Test("of the spatial layers of VP9 in one SSRC, the highest one is shown, once")
     func spatialLayers() throws {
         let decoder = try VideoDecoders.open(.vp9)
         for index in 0..<3 {
             let timestamp = MediaTime(ticks: Int64(index) * 3_000, rate: .video)
-            let picture = EncodedFrame(
-                codec: .vp9, bytes: Self.layeredPicture, isKeyFrame: true, timestamp: timestamp, captureTime: nil)
-            let frames = try decoder.decode(picture)
+            let encoded = EncodedFrame(
+                codec: .vp9, bytes: Self.superframe, isKeyFrame: true, timestamp: timestamp, captureTime: nil)
+            let frames = try decoder.decode(encoded)
             #expect(frames.map(\.dimensions) == [Dimensions(width: 320, height: 192)])
             #expect(frames.map(\.timestamp) == [timestamp])
-            #expect(try decoder.skip(picture) == [timestamp])
+            #expect(try decoder.skip(encoded) == [timestamp])
         }
     }
 

@@ -1,3 +1,4 @@
+import Dispatch
 import Glibc
 import PCastCore
 import Synchronization
@@ -60,16 +61,24 @@ struct WakeCoalescingTests {
     func work() throws {
         let loop = try EventLoop.echo("127.0.0.1:0")
         let order = Mutex<[Int]>([])
+        let timeouts = Mutex(0)
         let threads = try (0..<3).map { thread in
             try WorkerThread(name: "submitter") {
+                let isDone = DispatchSemaphore(value: 0)
                 for index in 0..<500 {
-                    try? loop.submitDeferrable { _, _ in order.withLock { $0.append(thread * 1000 + index) } }
-                    if index % 50 == 0 { usleep(1_000) }
+                    let isLast = index % 50 == 49
+                    try? loop.submitDeferrable { _, _ in
+                        order.withLock { $0.append(thread * 1000 + index) }
+                        if isLast { isDone.signal() }
+                    }
+                    // Nothing else wakes the loop.
+                    if isLast, isDone.wait(timeout: .now() + 30) != .success { timeouts.withLock { $0 += 1 } }
                 }
             }
         }
         for thread in threads { thread.join() }
         loop.stop()
+        #expect(timeouts.withLock { $0 } == 0)
         let done = order.withLock { $0 }
         #expect(done.count == 1_500)
         for thread in 0..<3 {

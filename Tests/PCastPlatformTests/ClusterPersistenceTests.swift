@@ -109,7 +109,7 @@ struct ClusterPersistenceTests {
                 #expect(received.prefix(3).map { $0.content?.what } == ["starting", "starting", "started"])
                 #expect(received.first?.id == received.dropFirst().first?.id)
                 #expect(received.first?.body == received.dropFirst().first?.body)
-                // What is delivered leaves the directory.
+                // Delivered notifications leave the directory.
                 #expect(try await eventually { await Self.notifications(in: store) == 0 })
             }
         }

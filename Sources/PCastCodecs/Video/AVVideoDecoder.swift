@@ -90,7 +90,7 @@ final class AVVideoDecoder: VideoDecoder {
         try takeFrames(take)
     }
 
-    /// Takes the decoded frames. Those with the same timestamp are the spatial layers of one picture of VP9, of which the
+    /// Takes the decoded frames. Those with the same timestamp are the spatial layers of one superframe of VP9, of which the
     /// last one is the highest, and the others are not for presentation.
     private func takeFrames(
         _ take: (UnsafeMutablePointer<AVFrame>, EncodedFrame) throws(CodecError) -> Void

@@ -93,7 +93,8 @@ private struct SignedResource: Sendable {
     let range: String?
     let acceptsGzip: Bool
 
-    /// What the response depends on, if it is the same for all viewers; nil for a file, of which a range may be requested.
+    /// The properties on which the response depends, if it is the same for all viewers; nil for a file, of which a range may
+    /// be requested.
     var sharedKey: SharedResponses.Key? {
         guard case .playlist(let rendition, let directives) = kind else { return nil }
         return SharedResponses.Key(rendition: rendition, directives: directives, acceptsGzip: acceptsGzip)

@@ -45,7 +45,7 @@ struct WaitingRequest: Sendable {
 /// The responses to requests of one stream that an event loop resumes together. Viewers that waited for the same part
 /// receive the same bytes, so that these are made once.
 final class SharedResponses {
-    /// What a response depends on.
+    /// The properties on which a response depends.
     struct Key: Hashable {
         let rendition: String
         let directives: DeliveryDirectives

@@ -144,7 +144,7 @@ struct SRTPublisherTests {
             let start = ContinuousClock.now
             let sender = Task {
                 while !Task.isCancelled, encoder.sendAudio(tracks, until: ContinuousClock.now - start) {
-                    try? await Task.sleep(for: .milliseconds(20))
+                    try? await ContinuousClock().sleep(for: .milliseconds(20))
                 }
             }
             defer { sender.cancel() }

@@ -174,7 +174,7 @@ struct HLSSteeringTests {
         let track = try #require(content.overview?.tracks.first { $0.kind == .subtitles })
         try await content.select(track.id, of: .subtitles)
         // Subtitles are loaded ahead of playback.
-        while !origin.requests.contains("/b/t11.vtt") { try await Task.sleep(for: .milliseconds(50)) }
+        while !origin.requests.contains("/b/t11.vtt") { try await ContinuousClock().sleep(for: .milliseconds(50)) }
         // Playback does not wait for subtitles. Those that are loaded are present after a seek.
         var texts: [String] = []
         repeat {

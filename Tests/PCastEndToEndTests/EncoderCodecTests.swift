@@ -96,11 +96,12 @@ extension EndToEnd {
                 let film = try await Film.make(seconds: 6, in: workspace)
                 let file = try await example.encode(film, with: program, in: workspace)
                 let platform = try await LocalPlatform.start(
-                    in: workspace, ["--rtmp-port", "0", "--renditions", "all"])
+                    in: workspace, ["--rtmp-port", "0", "--renditions", "all"], limit: .longestSuite)
                 let port = try await Self.port("rtmpPort", of: platform)
                 let token = try await platform.publishingToken()
                 let encoder = try workspace.start(
-                    program, Self.publish(file, Self.enhanced, to: "rtmp://127.0.0.1:\(port)/ingest/\(token)"))
+                    program, Self.publish(file, Self.enhanced, to: "rtmp://127.0.0.1:\(port)/ingest/\(token)"),
+                    limit: .longestSuite)
                 let stream = try await platform.stream()
                 try await Self.check(film, stream, of: platform)
                 let page = try Peer(

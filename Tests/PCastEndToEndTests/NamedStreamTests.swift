@@ -23,7 +23,7 @@ extension EndToEnd {
             try "streams:\n\(streams)".write(toFile: configuration, atomically: true, encoding: .utf8)
             let folder = URL(fileURLWithPath: configuration).deletingLastPathComponent().path
             return try await LocalPlatform.start(
-                in: workspace, ["--config", configuration, "--media-directory", folder] + options)
+                in: workspace, ["--config", configuration, "--media-directory", folder] + options, limit: .longestSuite)
         }
 
         private static func name(_ name: String, of platform: LocalPlatform) async throws -> List.Name {

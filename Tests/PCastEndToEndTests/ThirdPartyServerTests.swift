@@ -11,7 +11,8 @@ extension EndToEnd {
                 let network = "pcast-janus-\(getpid())"
                 let namespace = "\(BuiltProgram.peers)/namespace.sh"
                 let server = try workspace.start(
-                    namespace, [network, "python3", "\(BuiltProgram.peers)/janus_endpoint.py"], hears: true)
+                    namespace, [network, "python3", "\(BuiltProgram.peers)/janus_endpoint.py"], limit: .longestSuite,
+                    hears: true)
                 let port = Int(try #require(try await server.event("listening")["port"].number))
                 // The command runs through `env`, because sudo removes the environment.
                 func client(_ arguments: String...) throws -> RunningProgram {
@@ -20,7 +21,7 @@ extension EndToEnd {
                         [
                             network, "env", "PCAST_LOG_LEVEL=info", "XDG_RUNTIME_DIR=\(workspace.runtimeDirectory)",
                             BuiltProgram.path("pcast"),
-                        ] + arguments + ["--json"])
+                        ] + arguments + ["--json"], limit: .longestSuite)
                 }
                 let publisher = try client(
                     "publish", "--uri", "whip://127.0.1.1:\(port)/whip", "--video", "synthetic", "--audio", "synthetic",
@@ -53,7 +54,7 @@ extension EndToEnd {
                 let address = platform.uri.dropFirst("http".count)
                 let publisher = try workspace.pcast(
                     "publish", "--uri", "whip\(address)/whip/show", "--video", "synthetic", "--audio", "synthetic",
-                    "--size", "640x360")
+                    "--size", "640x360", limit: .longestSuite)
                 _ = try await publisher.event("publishing")
 
                 // The server has no playlist before a key frame follows the first one.
@@ -98,7 +99,7 @@ private struct RTMPServer: Sendable {
             let file = "\(folder)/nginx.conf"
             try configuration(in: folder, module: paths.module, port: port).write(
                 toFile: file, atomically: true, encoding: .utf8)
-            let program = try workspace.start(paths.program, ["-c", file, "-e", "stderr"])
+            let program = try workspace.start(paths.program, ["-c", file, "-e", "stderr"], limit: .longestSuite)
             // This is its last message before it serves. It ends if a port is in use.
             guard await program.messages.lines.first(where: { $0.contains("getrlimit(RLIMIT_NOFILE)") }) != nil else {
                 try await program.end()

@@ -2,6 +2,7 @@ import PCastCluster
 import PCastCore
 import PCastIO
 import PCastSignaling
+import Synchronization
 import Testing
 
 @testable import PCastPlatform
@@ -132,6 +133,8 @@ import Testing
             try await ProtocolClient.run(first) { observer in
                 _ = try await observer.authenticate()
                 let room = try await observer.join("demo").room.roomID
+                // The end of a client whose connection was cut is an error.
+                let isComplete = Mutex(false)
                 try? await ProtocolClient.run(second) { former in
                     let session = try #require(try await former.authenticate())
                     _ = try await former.join("demo", role: .participant)
@@ -145,7 +148,10 @@ import Testing
                         #expect(await observer.roomEvents.count == 1)
                         await client.close()
                     }
+                    isComplete.withLock { $0 = true }
                 }
+                let hasEnded = isComplete.withLock { $0 }
+                #expect(hasEnded)
                 #expect(try await observer.event(2)?.eventType == .memberLeft)
                 #expect(await observer.roomEvents.count == 2)
                 // Viewers at the other node are only counted.
@@ -178,7 +184,10 @@ import Testing
                     #expect(published.status == "ok")
                     #expect(try await viewer.event(1)?.members.first?.streams == [Rooms.stream(stream)])
                     // Viewers of the channel's name at the presenter's node receive its stream.
-                    #expect(try await second.post("/whep/demo", try Offers.viewer()).status == 201)
+                    let isViewed = try await eventually {
+                        try await second.post("/whep/demo", try Offers.viewer()).status == 201
+                    }
+                    #expect(isViewed)
                     // Those at another node pull it, as soon as the directory has the stream.
                     let isPulled = try await eventually {
                         try await first.post("/whep/demo", try Offers.viewer()).status == 201
@@ -204,6 +213,8 @@ import Testing
         try await Self.run(configure: { $0.rooms.memberTimeout = .milliseconds(500) }) { first, second in
             try await ProtocolClient.run(second) { member in
                 let session = try #require(try await member.authenticate())
+                // The end of a client whose platform has stopped is an error.
+                let isComplete = Mutex(false)
                 try? await ProtocolClient.run(first) { former in
                     let formerSession = try #require(try await former.authenticate())
                     let room = try await former.join("demo", role: .presenter, screenName: "former").room
@@ -242,7 +253,10 @@ import Testing
                         #expect(found.room == room)
                         #expect(found.members.map(\.sessionID) == [session])
                     }
+                    isComplete.withLock { $0 = true }
                 }
+                let hasEnded = isComplete.withLock { $0 }
+                #expect(hasEnded)
                 #expect(try await member.info("demo").members.map(\.sessionID) == [session])
             }
         }

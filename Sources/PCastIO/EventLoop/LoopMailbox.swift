@@ -12,7 +12,7 @@ final class LoopMailbox<Item: Sendable>: Sendable {
         var deferrableCount = 0
         var isClosed = false
         var overflows = 0
-        /// Whether an item was signalled that the thread has not taken.
+        /// Whether the thread is woken for an item that it has not taken.
         var isSignalled = false
         var coalescing = WakeCoalescing()
     }
@@ -46,7 +46,7 @@ final class LoopMailbox<Item: Sendable>: Sendable {
                 contents.deferrableCount += 1
                 if contents.coalescing.next != nil { return .success(false) }
             }
-            // A thread that was woken and has not taken the items takes this one, too.
+            // A thread that is woken for another item takes this one, too.
             defer { contents.isSignalled = true }
             return .success(!contents.isSignalled)
         }
@@ -72,7 +72,9 @@ final class LoopMailbox<Item: Sendable>: Sendable {
     func take(isSignalled: Bool, at now: Instant) -> (items: [Item], isClosed: Bool, next: Instant?) {
         if isSignalled { wake.take() }
         return contents.withLock { contents in
-            if isSignalled { contents.isSignalled = false }
+            // An item that comes next wakes the thread itself. It does not rely on a thread that has added an item which is
+            // taken here, and has not signalled yet.
+            contents.isSignalled = false
             contents.coalescing.taken(contents.deferrableCount, at: now)
             defer { (contents.items, contents.deferrableCount) = ([], 0) }
             return (contents.items, contents.isClosed, contents.coalescing.next)

@@ -1,3 +1,4 @@
+import Foundation
 import PCastCore
 import Testing
 
@@ -54,6 +55,42 @@ struct MessageProcessTests {
         #expect(sent > 0 && sent < 10_000)
         #expect(received.next() == [5])
         process.close()
+    }
+
+    @Test("messages for which there is no space are dropped if they are not required, and a program may read them late")
+    func late() throws {
+        let received = Received()
+        let gate = NSTemporaryDirectory() + "pcast-\(UUID())"
+        defer { try? FileManager.default.removeItem(atPath: gate) }
+        // The first message is echoed, and others only when there is a file.
+        let script = "dd bs=65536 count=1; while [ ! -e \(gate) ]; do sleep 0.05; done; exec cat >/dev/null"
+        let process = try MessageProcess(
+            "/bin/sh", ["-c", script], environment: ["PATH": "/bin:/usr/bin"], restartInterval: .milliseconds(1),
+            stallTime: .seconds(3_600), onStart: { [[5]] }, onMessage: { received.add($0) })
+        defer { process.close() }
+        #expect(received.next() == [5])
+        let message = [UInt8](repeating: 1, count: 10_000)
+        var sent = 0
+        while process.send(message, isRequired: false), sent < 10_000 { sent += 1 }
+        #expect(sent > 0 && sent < 10_000)
+        #expect(!process.send(message, isRequired: false))
+        #expect(FileManager.default.createFile(atPath: gate, contents: nil))
+        while !process.send(message, isRequired: false) { usleep(10_000) }
+        #expect(process.startCount == 1)
+    }
+
+    @Test("a program that has no space for messages for a time is started again")
+    func stalledForLong() throws {
+        let received = Received()
+        let process = try MessageProcess(
+            "/bin/sh", ["-c", "dd bs=65536 count=1; exec sleep 1000"], environment: ["PATH": "/bin:/usr/bin"],
+            restartInterval: .milliseconds(1), stallTime: .milliseconds(20), onStart: { [[5]] },
+            onMessage: { received.add($0) })
+        defer { process.close() }
+        #expect(received.next() == [5])
+        let message = [UInt8](repeating: 1, count: 10_000)
+        while process.startCount < 2 { if !process.send(message, isRequired: false) { usleep(1_000) } }
+        #expect(received.next() == [5])
     }
 
     @Test("messages of the transcoding program are read as they were written, and others are malformed")

@@ -4,7 +4,7 @@ package import PCastCore
 /// A program that receives messages from its standard input, a ``MessageSocket``, and sends others over it. It processes
 /// data of untrusted clients, so it may connect nowhere if the kernel can enforce this (``ConnectionLimits``).
 ///
-/// It is started again when it ends or does not read its messages. It ends when ``close()`` is called, and also when this
+/// It is started again when it ends or does not read its messages for some time. It ends when ``close()`` is called, and also when this
 /// process ends.
 package final class MessageProcess: Sendable {
     private struct State {
@@ -15,12 +15,15 @@ package final class MessageProcess: Sendable {
         var isClosed = false
         /// Whether the connection to the program has ended.
         var hasEnded = false
+        /// The time since which there has been no space for messages; nil if there was space for the last one.
+        var fullSince: Instant?
     }
 
     private let program: String
     private let arguments: [String]
     private let environment: [String: String]
     private let restartInterval: TimeSpan
+    private let stallTime: TimeSpan
     private let onStart: @Sendable () -> [[UInt8]]
     private let onMessage: @Sendable ([UInt8]) -> Void
     private let state = Monitor(State())
@@ -32,6 +35,7 @@ package final class MessageProcess: Sendable {
     ///   - arguments: The arguments of the program.
     ///   - environment: The environment of the program.
     ///   - restartInterval: The minimum time between two starts.
+    ///   - stallTime: The time without space for messages after which the program is killed.
     ///   - onStart: Called on a separate thread at each start. It returns the messages that the program receives first,
     ///     and does not send any.
     ///   - onMessage: Called with each message of the program, on a thread that reads the messages of all programs. It
@@ -40,28 +44,41 @@ package final class MessageProcess: Sendable {
     ///   again.
     package init(
         _ program: String, _ arguments: [String], environment: [String: String],
-        restartInterval: TimeSpan = .seconds(5), onStart: @escaping @Sendable () -> [[UInt8]],
-        onMessage: @escaping @Sendable ([UInt8]) -> Void
+        restartInterval: TimeSpan = .seconds(5), stallTime: TimeSpan = .seconds(5),
+        onStart: @escaping @Sendable () -> [[UInt8]], onMessage: @escaping @Sendable ([UInt8]) -> Void
     ) throws(IOError) {
         (self.program, self.arguments, self.environment) = (program, arguments, environment)
-        (self.restartInterval, self.onStart, self.onMessage) = (restartInterval, onStart, onMessage)
+        (self.restartInterval, self.stallTime) = (restartInterval, stallTime)
+        (self.onStart, self.onMessage) = (onStart, onMessage)
         _ = try WorkerThread(name: "message-program") { [self] in run() }
     }
 
     /// The number of starts so far.
     package var startCount: Int { state.withLock { state, _ in state.startCount } }
 
-    /// Sends a message without blocking. Returns false if it was dropped, because the program does not run, or reads
-    /// more slowly than messages are sent.
+    /// Sends a message without blocking.
+    ///
+    /// - Parameters:
+    ///   - message: The message.
+    ///   - isRequired: Whether the program is killed, and thus started again, if there is no space for the message. Otherwise
+    ///     the message is dropped, and the program is killed if there has been no space for `stallTime`.
+    /// - Returns: Whether the message was sent. It was dropped if the program does not run, or reads more slowly than
+    ///   messages are sent.
     @discardableResult
-    package func send(_ message: [UInt8]) -> Bool {
+    package func send(_ message: [UInt8], isRequired: Bool = true) -> Bool {
         state.withLock { state, _ in
             guard let socket = state.socket else { return false }
             switch socket.send(message, waits: false) {
-            case .sent: return true
+            case .sent:
+                state.fullSince = nil
+                return true
             case .full:
                 // A message that is too large says nothing about the program.
-                if message.count <= MessageSocket.maximumSize { state.process?.send(SIGKILL) }
+                guard message.count <= MessageSocket.maximumSize else { return false }
+                let now = MonotonicClock.now()
+                let since = state.fullSince ?? now
+                state.fullSince = since
+                if isRequired || now - since >= stallTime { state.process?.send(SIGKILL) }
                 return false
             case .ended: return false
             }
@@ -98,7 +115,7 @@ package final class MessageProcess: Sendable {
             guard !state.isClosed, onStart().allSatisfy({ socket.send($0, waits: false) == .sent }) else {
                 return false
             }
-            (state.socket, state.process, state.hasEnded) = (socket, process, false)
+            (state.socket, state.process, state.hasEnded, state.fullSince) = (socket, process, false, nil)
             state.startCount += 1
             return true
         }

@@ -2,8 +2,8 @@ import PCastCore
 import PCastIO
 import Synchronization
 
-/// The program that transcodes the AAC of publishers to Opus. A process of it runs for each eight publishers of an
-/// application.
+/// The program that transcodes the AAC of publishers to Opus. A process of it runs for each eight audio
+/// tracks of an application.
 public struct AudioTranscodingConfiguration: Hashable, Sendable {
     /// The path of the program.
     public var program: String
@@ -18,27 +18,50 @@ public struct AudioTranscodingConfiguration: Hashable, Sendable {
 }
 
 /// Transcodes the AAC of a publisher to Opus, once for all viewers. Its methods never wait.
+///
+/// A publisher that sends much more than an encoder does, such as a file as fast as possible, loses frames. The other
+/// publishers of the process are not affected.
 final class AudioTranscoding: Sendable {
+    private struct State {
+        var allowance: TranscodingAllowance
+        /// A configuration that the process has not received, because the publisher sends too much.
+        var configuration: [UInt8]?
+    }
+
     let process: AudioTranscodingProcess
     let application: ApplicationID
     private let number: UInt32
     private let pool: AudioTranscodingPool
     private let isClosed = Atomic(false)
+    private let state: Mutex<State>
 
     fileprivate init(
         _ process: AudioTranscodingProcess, _ number: UInt32, of application: ApplicationID,
         in pool: AudioTranscodingPool
     ) {
         (self.process, self.number, self.application, self.pool) = (process, number, application, pool)
+        state = Mutex(State(allowance: TranscodingAllowance(at: MonotonicClock.now())))
     }
 
     /// Changes the AudioSpecificConfig of the following frames.
-    func configure(_ configuration: [UInt8]) { process.configure(number, with: configuration) }
+    func configure(_ configuration: [UInt8]) {
+        process.setConfiguration(configuration, of: number)
+        state.withLock { $0.configuration = configuration }
+    }
 
-    /// Transcodes a frame. It is dropped if the process does not run or is too slow.
+    /// Transcodes a frame. It is dropped if the process does not run or is too slow, or if the publisher sends too much.
     func send(_ bytes: [UInt8], time: TimeSpan, captureTime: WallTime) {
-        process.send(
-            TranscodingMessage(.frame, of: number, time: time.nanoseconds, captureTime: captureTime, bytes: bytes))
+        let now = MonotonicClock.now()
+        state.withLock { state in
+            if let configuration = state.configuration {
+                guard state.allowance.admitsConfiguration(at: now) else { return }
+                process.send(.configuration(configuration, of: number))
+                state.configuration = nil
+            }
+            guard state.allowance.admitsFrame(of: bytes.count, at: now) else { return }
+            process.send(
+                TranscodingMessage(.frame, of: number, time: time.nanoseconds, captureTime: captureTime, bytes: bytes))
+        }
     }
 
     /// Ends transcoding. Further calls have no effect.
@@ -48,11 +71,45 @@ final class AudioTranscoding: Sendable {
     }
 }
 
+/// The limit of the audio that one publisher sends to a process that others share: some seconds at once, and several times
+/// as much as an encoder sends for longer.
+struct TranscodingAllowance: Sendable {
+    /// The time that a frame takes of the allowance: 250 frames per second. Encoders send 47 or 94, and 200 at most.
+    static let frameCost = TimeSpan.milliseconds(4)
+    /// A larger frame takes as much as several of this size, in bytes.
+    static let frameSize = 2_048
+    /// The time that a configuration takes, because a decoder and an encoder are opened.
+    static let configurationCost = TimeSpan.milliseconds(64)
+    /// The largest allowance: 256 frames, because an encoder sends seconds of audio at once after its uplink was interrupted.
+    static let burst = TimeSpan.milliseconds(1_024)
+
+    /// The time up to which the allowance is used.
+    private var used: Instant
+
+    /// Creates a complete allowance.
+    init(at now: Instant) { used = now - Self.burst }
+
+    /// Returns whether a frame with a size in bytes may be sent now, and counts it.
+    mutating func admitsFrame(of size: Int, at now: Instant) -> Bool {
+        admits(Self.frameCost * Int64(1 + size / Self.frameSize), at: now)
+    }
+
+    /// Returns whether a configuration may be sent now, and counts it.
+    mutating func admitsConfiguration(at now: Instant) -> Bool { admits(Self.configurationCost, at: now) }
+
+    private mutating func admits(_ cost: TimeSpan, at now: Instant) -> Bool {
+        let start = max(used, now - Self.burst)
+        guard start < now else { return false }
+        used = start + cost
+        return true
+    }
+}
+
 /// The processes that transcode the AAC of publishers.
 ///
 /// Separate processes decode, because the platform decodes no media of publishers itself. A process needs about ten
 /// megabytes, so some streams of the same application share one. After a crash it is started again, and the audio of these
-/// streams in between is lost.
+/// streams in between is lost. `TranscodingAllowance` keeps one stream from taking the time of the others.
 final class AudioTranscodingPool: Sendable {
     private let program: AudioTranscodingConfiguration
     private let processes = Mutex<[ApplicationID: [AudioTranscodingProcess]]>([:])
@@ -91,7 +148,7 @@ final class AudioTranscodingPool: Sendable {
             }
         }
         let transcoding = try result.get()
-        // A process that already runs has not received it.
+        // A process that already runs receives it before the first frame.
         transcoding.configure(configuration)
         return transcoding
     }
@@ -121,12 +178,15 @@ final class AudioTranscodingProcess: Sendable {
             onStart: { streams.configurations.map(\.encoded) }, onMessage: { streams.receive($0) })
     }
 
-    fileprivate func configure(_ number: UInt32, with configuration: [UInt8]) {
+    fileprivate func setConfiguration(_ configuration: [UInt8], of number: UInt32) {
         streams.setConfiguration(configuration, of: number)
-        send(.configuration(configuration, of: number))
     }
 
-    fileprivate func send(_ message: TranscodingMessage) { process.send(message.encoded) }
+    /// Sends a message. Without space for it, a frame is dropped. Other messages must not be lost, so the process is started
+    /// again with the configurations of its streams.
+    fileprivate func send(_ message: TranscodingMessage) {
+        process.send(message.encoded, isRequired: message.kind != .frame)
+    }
 
     fileprivate func close() { process.close() }
 }

@@ -84,4 +84,41 @@ struct AudioTranscodingTests {
         let next = streams.add(.init(configuration: [], onPacket: { _ in }))
         #expect(next.map { !numbers.contains($0) } == true)
     }
+
+    @Test("a publisher may send some seconds of audio at once, and then several times as much as an encoder sends")
+    func allowance() {
+        var now = Instant(nanoseconds: 1_000_000_000)
+        var allowance = TranscodingAllowance(at: now)
+        func admitted(_ count: Int, of size: Int) -> Int {
+            var admitted = 0
+            for _ in 0..<count where allowance.admitsFrame(of: size, at: now) { admitted += 1 }
+            return admitted
+        }
+        let first = admitted(1_000, of: 400)
+        #expect(first == 256)
+        // Encoders with the shortest frames.
+        var regular = 0
+        for _ in 0..<1_000 {
+            now += .milliseconds(5)
+            regular += admitted(1, of: 400)
+        }
+        #expect(regular == 1_000)
+        // A publisher that sends as fast as possible, for a second.
+        var fast = 0
+        for _ in 0..<10_000 {
+            now += .microseconds(100)
+            fast += admitted(5, of: 400)
+        }
+        #expect((400...600).contains(fast))
+        // The allowance does not exceed its maximum after a pause.
+        now += .seconds(60 as Int64)
+        let large = admitted(1_000, of: 60_000)
+        #expect(large == 9)
+        now += .seconds(60 as Int64)
+        var configurations = 0
+        for _ in 0..<100 where allowance.admitsConfiguration(at: now) { configurations += 1 }
+        #expect(configurations == 16)
+        let last = admitted(1, of: 1)
+        #expect(last == 0)
+    }
 }

@@ -132,7 +132,8 @@ final class AudioTranscodingPool: Sendable {
     ) throws(IOError) -> AudioTranscoding {
         let stream = TranscodedStreams.Stream(configuration: configuration, onPacket: onPacket)
         let result: Result<AudioTranscoding, IOError> = processes.withLock { processes in
-            for process in processes[application] ?? [] {
+            // The audio of a stream may crash a process again and again, and would interrupt further ones.
+            for process in processes[application] ?? [] where !process.wasRestarted {
                 guard let number = process.streams.add(stream) else { continue }
                 return .success(AudioTranscoding(process, number, of: application, in: self))
             }
@@ -177,6 +178,9 @@ final class AudioTranscodingProcess: Sendable {
             program.program, program.arguments, environment: JobEnvironment.make(),
             onStart: { streams.configurations.map(\.encoded) }, onMessage: { streams.receive($0) })
     }
+
+    /// Whether the process has ended, and was started again.
+    var wasRestarted: Bool { process.startCount > 1 }
 
     fileprivate func setConfiguration(_ configuration: [UInt8], of number: UInt32) {
         streams.setConfiguration(configuration, of: number)

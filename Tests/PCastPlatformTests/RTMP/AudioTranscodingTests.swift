@@ -41,6 +41,21 @@ struct AudioTranscodingTests {
         #expect(pool.processCount(of: Self.application) == 0 && pool.processCount(of: Self.other) == 0)
     }
 
+    @Test("further streams do not join a process that was started again")
+    func crashes() async throws {
+        // It ends after its first message.
+        let pool = AudioTranscodingPool(
+            AudioTranscodingConfiguration(program: "/bin/dd", arguments: ["bs=65536", "count=1"]))
+        let first = try pool.begin(for: Self.application, configuration: [0x11, 0x90], onPacket: { _ in })
+        #expect(try await eventually { first.process.wasRestarted })
+        let second = try pool.begin(for: Self.application, configuration: [0x11, 0x90], onPacket: { _ in })
+        #expect(second.process !== first.process)
+        #expect(pool.processCount(of: Self.application) == 2)
+        first.close()
+        second.close()
+        #expect(pool.processCount(of: Self.application) == 0)
+    }
+
     @Test("a process receives the configurations of its streams at its start, and each packet belongs to one stream")
     func streams() throws {
         let streams = TranscodedStreams()

@@ -53,6 +53,9 @@ struct ClusterValueTests {
         for value in try await other.takeClusterChanges(above: 0) { _ = try await one.apply(value, at: Self.now) }
         #expect(try await one.applications() == [ApplicationRecord(id: id, secret: "one")])
         #expect(try await one.addedApplications() == [])
+        // The application of the other node is not announced as deleted, because it is not in this database.
+        #expect(try await one.clusterValues() == [])
+        #expect(try await other.clusterValues().count == 1)
     }
 
     @Test("another node has the same keys, webhooks and applications, and does not announce them as its own changes")

@@ -12,7 +12,7 @@ struct ClusterPersistenceTests {
     /// Runs a platform as a node of a cluster.
     private static func run(
         _ node: String, _ store: MemoryDirectoryStore, records: StorageConfiguration = StorageConfiguration(),
-        _ body: (TestPlatform) async throws -> Void
+        configured: PlatformConfiguration.Application? = nil, _ body: (TestPlatform) async throws -> Void
     ) async throws {
         try await TestPlatform.runConfigured(
             records: records,
@@ -23,6 +23,7 @@ struct ClusterPersistenceTests {
                 // A node that cannot remove its announcement before it stops is lost later.
                 configuration.clusterTiming.lease = .seconds(10)
                 configuration.administrator = TestPlatform.application.id
+                if let configured { configuration.applications.append(configured) }
             }, body)
     }
 
@@ -78,6 +79,27 @@ struct ClusterPersistenceTests {
                 #expect(try await first.ask("DELETE", "/pcast/application/new").status == 200)
                 #expect(try await eventually { try await status() == 401 })
                 #expect(try await eventually { await second.platform.streams().isEmpty })
+            }
+        }
+    }
+
+    @Test("an application of a node's configuration continues when another node removes one with its identifier")
+    func configuredApplication() async throws {
+        let store = MemoryDirectoryStore()
+        let application = PlatformConfiguration.Application(id: ApplicationID("new"), secret: "of the configuration")
+        try await Self.run("a", store) { first in
+            try await Self.run("b", store, configured: application) { second in
+                _ = try await second.publish(token: try Tokens.make(application) { $0.forPublishingOnly() })
+                #expect(try await first.ask("PUT", "/pcast/application/new").status == 200)
+                #expect(try await first.ask("DELETE", "/pcast/application/new").status == 200)
+                // Values are applied in their order.
+                #expect(try await first.ask("PUT", "/pcast/key/later", "{}").status == 200)
+                #expect(try await eventually { try await second.ask("GET", "/pcast/key/later").status == 200 })
+                #expect(await second.platform.streams().count == 1)
+                let status = try await second.send(
+                    "GET", "/pcast/streams", Self.credentials("new", "of the configuration")
+                ).status
+                #expect(status == 200)
             }
         }
     }

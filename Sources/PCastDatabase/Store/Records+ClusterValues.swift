@@ -4,12 +4,19 @@ package import PCastCore
 
 /// The values that all nodes of a cluster have. Their versions are in a table of their own, which triggers maintain.
 extension Records {
-    /// Returns all values with a version, also deleted ones.
+    /// Returns all values with a version, also deleted ones. Applications of the configuration are left out: the values of
+    /// other nodes with their identifiers are not in this database.
     ///
     /// - Throws: ``RecordsError``.
     package func clusterValues() async throws(RecordsError) -> [ClusterValueRecord] {
         try await read { [self] db in
-            try Row.fetchAll(db, sql: "SELECT * FROM clusterValue WHERE isPending = 0").compactMap { row in
+            try Row.fetchAll(
+                db,
+                sql: """
+                    SELECT * FROM clusterValue WHERE isPending = 0 AND NOT (kind = 'application'
+                        AND application IN (SELECT id FROM application WHERE isAdded = 0 AND isActive = 1))
+                    """
+            ).compactMap { row in
                 try clusterValue(row, Self.version(row), db)
             }
         }

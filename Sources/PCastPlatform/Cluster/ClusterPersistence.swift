@@ -128,7 +128,9 @@ actor ClusterPersistence {
             }
         case .application:
             try await administration.reloadAdded()
-            if value.content == nil {
+            if await administration.isConfigured(application) {
+                break
+            } else if value.content == nil {
                 await access.revokeAll(of: application)
             } else {
                 await access.revokeSecret(of: application)

@@ -125,6 +125,9 @@ actor PlatformAdministration {
         authenticator.change(configured, added: added)
     }
 
+    /// Returns whether an application is one of the configuration, which other nodes do not change.
+    func isConfigured(_ application: ApplicationID) -> Bool { configured.contains { $0.id == application } }
+
     /// Replaces the administrator that the configuration names.
     func setAdministrator(_ named: ApplicationID?) {
         namedAdministrator = named

@@ -18,6 +18,8 @@ package struct NodeEnvelope: Codable, Sendable {
         case path
         /// An edge requests a still image of a stream. The nonce is random.
         case thumbnail
+        /// A node opens a link to the home of rooms. The nonce is random.
+        case roomLink
         /// A node sends requests to the home of rooms. The nonce is of both nodes, with the number of the message.
         case roomRequests
         /// The home of rooms sends responses and events.

@@ -1,7 +1,9 @@
 import PCastCluster
 import PCastCore
+import PCastEdgeAuth
 import PCastIO
 import PCastSignaling
+import PCastWeb
 import Synchronization
 import Testing
 
@@ -11,6 +13,8 @@ import Testing
 @Suite("Rooms of a cluster") struct ClusterRoomTests {
     private static let key = RoomKey(TestPlatform.application.id, alias: "demo")
 
+    private static let secret = "a secret of the cluster"
+
     /// Runs two platforms that share a directory in memory.
     private static func run(
         configure: @escaping (inout PlatformConfiguration) -> Void = { _ in },
@@ -18,7 +22,7 @@ import Testing
     ) async throws {
         let store = MemoryDirectoryStore()
         let join = { (name: String, configuration: inout PlatformConfiguration) in
-            configuration.cluster = ClusterConfiguration(servers: [], node: name, secret: "a secret of the cluster")
+            configuration.cluster = ClusterConfiguration(servers: [], node: name, secret: secret)
             configuration.clusterDirectory = store.attach()
             configure(&configuration)
         }
@@ -280,6 +284,63 @@ import Testing
                 #expect(try await client.event(3)?.eventType == .roomEnded)
             }
             #expect(try await eventually { homes.other(Self.key) == nil })
+        }
+    }
+
+    // MARK: Links
+
+    /// Returns whether a node answers a request that opens a link.
+    private static func accepts(
+        _ fields: [(name: String, value: String)], _ platform: TestPlatform
+    ) async -> Bool {
+        let isAnswered = Mutex(false)
+        // A node that refuses the request closes the connection.
+        try? await WebSocketClient().connect(to: platform.uri + RoomLinkTransport.path, headers: fields) { connection in
+            try await connection.forEachMessage { _ in
+                isAnswered.withLock { $0 = true }
+                throw RoomLinkError()
+            }
+        }
+        return isAnswered.withLock { $0 }
+    }
+
+    @Test("a link is opened by a node with the secret only, and its request is not accepted again")
+    func links() async throws {
+        try await Self.run { first, _ in
+            let signer = try #require(NodeSignature(secret: Self.secret))
+            let other = try #require(NodeSignature(secret: "the secret of others"))
+            #expect(await !Self.accepts([], first))
+            let unsigned = RoomLinkTransport.fields(RandomIdentifier.make(), by: other)
+            #expect(await !Self.accepts(unsigned, first))
+            let fields = RoomLinkTransport.fields(RandomIdentifier.make(), by: signer)
+            #expect(await !Self.accepts(Array(fields.prefix(1)), first))
+            #expect(await Self.accepts(fields, first))
+            #expect(await !Self.accepts(fields, first))
+        }
+    }
+
+    @Test("a member that its node does not announce any more has no connection, and leaves in time")
+    func unannounced() async throws {
+        try await Self.run(configure: { $0.rooms.memberTimeout = .milliseconds(200) }) { first, _ in
+            let components = try #require(first.platform.host.components.value)
+            try await ProtocolClient.run(first) { observer in
+                _ = try await observer.authenticate()
+                #expect(try await observer.join("demo").status == "ok")
+                let members = ["stays", "leaves"].map { name in
+                    RoomMember(
+                        session: SessionID(name), screenName: name, role: .participant, state: .active, streams: [],
+                        lastUpdate: 1)
+                }
+                let node = RoomConnection(forward: { _ in })
+                let queue = RoomLinkQueue<RoomLinkEvent>()
+                await components.rooms.announce(Self.key, own: members, listed: [], by: node, queue)
+                #expect(try await observer.event(2)?.eventType == .memberJoined)
+                await components.rooms.announce(Self.key, own: [members[0]], listed: [], by: node, queue)
+                let left = try #require(try await observer.event(3))
+                #expect(left.eventType == .memberLeft)
+                #expect(left.sessionID == "leaves")
+                #expect(try await observer.info("demo").members.map(\.sessionID) == ["stays"])
+            }
         }
     }
 }

@@ -9,8 +9,9 @@ extension ClusterRooms {
         switch message {
         case .state(let key, let listed, let own, let conversation):
             attached(key, listed, own, conversation, link)
-        case .absent(let key):
-            finish(calls.filter { $0.value.key == key && $0.value.link === link }.map(\.key), .absent)
+        case .absent(let key, let number):
+            // Others are answered themselves: the home may have processed them.
+            if let number, calls[number]?.link === link { finish([number], .absent) }
             guard entries[key]?.link === link else { return }
             entries[key]?.link = nil
             entries[key]?.isAttached = false

@@ -75,6 +75,8 @@ actor ClusterRooms: RoomRequests {
     private var tasks: [Int: Task<Void, Never>] = [:]
     /// The rooms that are moved between this node and another one.
     private var moving: Set<RoomKey> = []
+    /// The rooms that this node has claimed for requests, and the times since which they are claimed.
+    private var claims: [RoomKey: Instant] = [:]
     private var isStopping = false
 
     /// The interval in which homes are compared with the directory.
@@ -114,6 +116,7 @@ actor ClusterRooms: RoomRequests {
 
     private func follow() async {
         for key in await local.foreignRooms() { await surrender(key) }
+        await releaseUnusedClaims()
         let now = MonotonicClock.now()
         for (key, entry) in entries where !moving.contains(key) {
             if let other = homes.other(key) {
@@ -121,6 +124,9 @@ actor ClusterRooms: RoomRequests {
             } else if homes.isClaimed(key) {
                 await adopt(key)
                 continue
+            } else if !entry.connections.isEmpty, let room = entry.replica?.description {
+                // The home is lost.
+                homes.claim(key, room: room.id)
             }
             guard entry.connections.isEmpty, entry.requests <= 0 else {
                 entries[key]?.unusedSince = now
@@ -130,6 +136,8 @@ actor ClusterRooms: RoomRequests {
                 let isLocal = await local.find(key) != nil
                 guard let entry = entries[key], entry.connections.isEmpty, entry.requests <= 0 else { continue }
                 remove(key, keepsClaim: isLocal)
+                // A request may have claimed the room before another node became the home.
+                await releaseUnused(key)
             }
         }
     }
@@ -171,7 +179,11 @@ actor ClusterRooms: RoomRequests {
         defer { moving.remove(key) }
         guard let entry = entries.removeValue(forKey: key) else { return }
         finish(calls.filter { $0.value.key == key }.map(\.key), .lost)
-        guard let replica = entry.replica else { return }
+        guard let replica = entry.replica else {
+            // The home is lost before it has answered. Requests that wait may create the room.
+            claims[key] = MonotonicClock.now()
+            return
+        }
         keys[replica.description.id] = nil
         await local.adopt(
             RoomService.Surrendered(
@@ -260,15 +272,25 @@ actor ClusterRooms: RoomRequests {
             case .createRoom: await local.mayCreate(key.alias, client.access, byJoining: false)
             default: false
             }
-        guard mayCreate else { return .here }
+        guard mayCreate, claims.count < Self.maximumCalls else { return .here }
+        claims[key] = MonotonicClock.now()
         homes.claim(key, room: homes.roomID(client.access.application, key.alias))
         return .unknown
     }
 
     /// Withdraws the claim of a room that was not created.
     private func releaseUnused(_ key: RoomKey) async {
-        guard await local.find(key) == nil, entries[key] == nil, !moving.contains(key) else { return }
-        homes.release(key, room: homes.roomID(key.applicationID, key.alias))
+        guard entries[key] == nil, !moving.contains(key) else { return }
+        await local.releaseUnused(key)
+    }
+
+    /// Withdraws the claims of requests that have ended without a room. Other nodes would find no room at this one.
+    private func releaseUnusedClaims() async {
+        let now = MonotonicClock.now()
+        for (key, since) in claims where now - since > timeout + Self.unusedTime {
+            claims[key] = nil
+            await releaseUnused(key)
+        }
     }
 
     private func forward(

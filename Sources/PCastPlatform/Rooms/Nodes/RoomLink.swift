@@ -24,7 +24,7 @@ final class RoomLink: Sendable {
     func run(_ transport: RoomLinkTransport, handle: @escaping @Sendable (RoomLinkEvent) async -> Void) async throws {
         let own = RandomIdentifier.make()
         try await WebSocketClient().connect(
-            to: uri + RoomLinkTransport.path, headers: [(RoomLinkTransport.nonceField, own)]
+            to: uri + RoomLinkTransport.path, headers: RoomLinkTransport.fields(own, by: transport.signer)
         ) { [queue] connection in
             await transport.run(connection, nonce: nil, ownNonce: own, queue, handle: handle)
         }

@@ -100,8 +100,8 @@ enum RoomLinkRequest: Codable, Sendable {
 enum RoomLinkEvent: Codable, Sendable {
     /// The answer to the announcement of members: the listed members, those that were announced, and the conversation.
     case state(RoomKey, listed: RoomLinkMessage, own: RoomLinkMessage, conversation: RoomLinkMessage)
-    /// The node is not the home of the room, or not any more.
-    case absent(RoomKey)
+    /// The node is not the home of the room, or not any more: the answer to an announcement, or to a call with a number.
+    case absent(RoomKey, call: Int?)
     case event(RoomLinkMessage)
     /// The response to a call, with the member that it has changed.
     case response(Int, RoomLinkMessage, member: RoomLinkMessage?)

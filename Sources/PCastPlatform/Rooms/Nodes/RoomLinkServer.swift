@@ -12,9 +12,15 @@ final class RoomLinkServer: Sendable {
     private let rooms: RoomService
     private let transport: RoomLinkTransport
     private let logger: Logger
-    private let count = Mutex(0)
+    private struct State {
+        var count = 0
+        var nonces = ReceivedNonces()
+    }
 
-    /// The maximum number of links. Further ones are closed.
+    private let state = Mutex(State())
+
+    /// The maximum number of links. Further ones are closed. Only nodes with the secret have links, so that other clients
+    /// cannot take their places.
     private static let maximumCount = 256
 
     init(rooms: RoomService, signer: NodeSignature, silence: TimeSpan, logger: Logger) {
@@ -28,17 +34,15 @@ final class RoomLinkServer: Sendable {
 
     /// Runs until the connection ends.
     func run(_ connection: WebSocketConnection) async throws {
-        let isAccepted = count.withLock { count in
-            guard count < Self.maximumCount else { return false }
-            count += 1
+        guard let request = connection.request, let other = transport.nonce(of: request.fields) else { return }
+        let isAccepted = state.withLock { state in
+            // A request that was recorded on the network is not accepted again.
+            guard state.nonces.insert(other), state.count < Self.maximumCount else { return false }
+            state.count += 1
             return true
         }
         guard isAccepted else { return }
-        defer { count.withLock { $0 -= 1 } }
-        let nonces = connection.request?.fields(RoomLinkTransport.nonceField) ?? []
-        guard nonces.count == 1, let other = nonces.first, ReceivedNonces.sizes.contains(other.utf8.count) else {
-            return
-        }
+        defer { state.withLock { $0.count -= 1 } }
         let own = RandomIdentifier.make()
         try await connection.send(.text(own))
         let queue = RoomLinkQueue<RoomLinkEvent>()
@@ -72,7 +76,7 @@ final class RoomLinkServer: Sendable {
         _ call: RoomLinkCall, _ node: RoomConnection, _ queue: RoomLinkQueue<RoomLinkEvent>
     ) async {
         guard await rooms.isHome(of: call.room), let request = call.message.request, request.roomNames != nil else {
-            queue.append(.absent(call.room))
+            queue.append(.absent(call.room, call: call.number))
             return
         }
         var streams: [StreamID: [String]?] = [:]

@@ -85,12 +85,30 @@ struct RoomLinkTransport: Sendable {
     /// The path of the WebSocket.
     static let path = "/pcast/node/rooms"
     /// The field of the request with the value of the connecting node.
-    static let nonceField = "PCast-Nonce"
+    private static let nonceField = "PCast-Nonce"
+    /// The field of the request with the signature of that value.
+    private static let signatureField = "PCast-Signature"
     /// The bytes of a batch that one message has.
     private static let pieceSize = 48 * 1_024
     /// The maximum number of bytes of a received batch.
     static let maximumBatch = 64 << 20
     private static let interval = Duration.seconds(1)
+
+    /// Returns the fields of a request that opens a link.
+    static func fields(_ nonce: String, by signer: NodeSignature) -> [(name: String, value: String)] {
+        let signature = signer.sign("", purpose: NodeEnvelope.Purpose.roomLink.rawValue, nonce: nonce)
+        return [(nonceField, nonce), (signatureField, signature)]
+    }
+
+    /// Returns the value of the connecting node; nil if the request is not signed with the secret of the nodes.
+    func nonce(of fields: (String) -> [String]) -> String? {
+        let (nonces, signatures) = (fields(Self.nonceField), fields(Self.signatureField))
+        guard nonces.count == 1, signatures.count == 1, ReceivedNonces.sizes.contains(nonces[0].utf8.count),
+            signer.isValid(
+                signatures[0], of: "", purpose: NodeEnvelope.Purpose.roomLink.rawValue, nonce: nonces[0])
+        else { return nil }
+        return nonces[0]
+    }
 
     /// Exchanges messages until the link is lost or closed.
     ///

@@ -15,6 +15,12 @@ extension RoomService {
     /// Returns the identifier of a room of this node; nil if there is none.
     func find(_ key: RoomKey) -> String? { aliases[key.applicationID]?[key.alias] }
 
+    /// Withdraws the claim of a room that was not created.
+    func releaseUnused(_ key: RoomKey) {
+        guard let homes, find(key) == nil else { return }
+        homes.release(key, room: homes.roomID(key.applicationID, key.alias))
+    }
+
     /// Whether this node has a room, and no other node is its home.
     func isHome(of key: RoomKey) -> Bool { find(key) != nil && homes?.other(key) == nil }
 
@@ -54,7 +60,7 @@ extension RoomService {
         _ queue: RoomLinkQueue<RoomLinkEvent>
     ) {
         guard let id = find(key), isHome(of: key), !node.isClosed else {
-            queue.append(.absent(key))
+            queue.append(.absent(key, call: nil))
             return
         }
         let time = MonotonicClock.wallTime()
@@ -63,6 +69,12 @@ extension RoomService {
                 continue
             }
             connect(joined.session, node, in: id)
+        }
+        // The connections of others were lost while the node had no home for the room.
+        let announced = Set(own.map(\.session))
+        for (session, connection) in rooms[id]?.connections ?? [:]
+        where connection === node && !announced.contains(session) {
+            connectionLost(session, node, in: id)
         }
         for member in listed { rooms[id]?.machine.merge(member, at: time) }
         broadcast(id)

@@ -78,7 +78,9 @@ extension NamedStreamService {
     private func slateEnded(_ start: Int, of name: String, why: String) {
         guard entries[name]?.starts[.fallback] == start else { return }
         entries[name]?.slate?.player?.cancel()
-        entries[name]?.slate = ShownSlate(last: entries[name]?.slate?.last)
+        // The right side of an optional chain is evaluated while the chain is accessed, so it must not read the entries.
+        let last = entries[name]?.slate?.last
+        entries[name]?.slate = ShownSlate(last: last)
         jobEnded(.fallback, start, of: name, why: why)
     }
 

@@ -87,13 +87,16 @@ final class SlateService: Sendable {
         var reader = RenditionMessageReader()
         output.withUnsafeBytes { reader.append($0) }
         var frames: [EncodedFrame] = []
-        while true {
-            guard let message = try? reader.next() else { break }
-            guard case .frame(let frame) = message, frames.count < frameCount else { return nil }
-            frames.append(
-                EncodedFrame(
-                    codec: codec, bytes: frame.bytes, isKeyFrame: frame.isKeyFrame,
-                    timestamp: MediaTime(ticks: 0, rate: .video), captureTime: nil))
+        do {
+            while let message = try reader.next() {
+                guard case .frame(let frame) = message, frames.count < frameCount else { return nil }
+                frames.append(
+                    EncodedFrame(
+                        codec: codec, bytes: frame.bytes, isKeyFrame: frame.isKeyFrame,
+                        timestamp: MediaTime(ticks: 0, rate: .video), captureTime: nil))
+            }
+        } catch {
+            return nil
         }
         guard reader.pendingCount == 0, frames.first?.isKeyFrame == true else { return nil }
         return Slate(codec: codec, frames: frames)

@@ -58,7 +58,7 @@ struct MessageProcessTests {
     }
 
     @Test("messages for which there is no space are dropped if they are not required, and a program may read them late")
-    func late() throws {
+    func late() async throws {
         let received = Received()
         let gate = NSTemporaryDirectory() + "pcast-\(UUID())"
         defer { try? FileManager.default.removeItem(atPath: gate) }
@@ -75,12 +75,14 @@ struct MessageProcessTests {
         #expect(sent > 0 && sent < 10_000)
         #expect(!process.send(message, isRequired: false))
         #expect(FileManager.default.createFile(atPath: gate, contents: nil))
-        while !process.send(message, isRequired: false) { usleep(10_000) }
+        while !process.send(message, isRequired: false) {
+            try await ContinuousClock().sleep(for: .milliseconds(10))
+        }
         #expect(process.startCount == 1)
     }
 
     @Test("a program that has no space for messages for a time is started again")
-    func stalledForLong() throws {
+    func stalledForLong() async throws {
         let received = Received()
         let process = try MessageProcess(
             "/bin/sh", ["-c", "dd bs=65536 count=1; exec sleep 1000"], environment: ["PATH": "/bin:/usr/bin"],
@@ -89,7 +91,9 @@ struct MessageProcessTests {
         defer { process.close() }
         #expect(received.next() == [5])
         let message = [UInt8](repeating: 1, count: 10_000)
-        while process.startCount < 2 { if !process.send(message, isRequired: false) { usleep(1_000) } }
+        while process.startCount < 2 {
+            if !process.send(message, isRequired: false) { try await ContinuousClock().sleep(for: .milliseconds(1)) }
+        }
         #expect(received.next() == [5])
     }
 

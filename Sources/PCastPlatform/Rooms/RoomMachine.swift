@@ -42,6 +42,8 @@ struct RoomMachine {
         var member: RoomMember
         /// The number of the connection; nil while there is none.
         var connection: Int?
+        /// The connections before that one whose ends are not known, the oldest first.
+        var formerConnections: [Int] = []
         /// The order in which listed members appeared.
         var order = 0
     }
@@ -138,13 +140,13 @@ struct RoomMachine {
             member.lastUpdate = former.member.lastUpdate
             // A member that returns as it left is no news for the others.
             if member == former.member {
-                entries[member.session]?.connection = connection
+                connect(member.session, connection)
                 return member
             }
         }
         member.lastUpdate = nextUpdate(time)
         replace(former?.member, by: member)
-        entries[member.session]?.connection = connection
+        connect(member.session, connection)
         return member
     }
 
@@ -161,7 +163,7 @@ struct RoomMachine {
         let former = entries[session]?.member
         if let former, former.lastUpdate >= announced.lastUpdate {
             absent.returned(session)
-            entries[session]?.connection = connection
+            connect(session, connection)
             return former
         }
         guard former != nil || entries.count < limits.members else { throw .capacity }
@@ -171,7 +173,7 @@ struct RoomMachine {
         var member = announced
         if announced.isListed || former?.isListed == true { member.lastUpdate = nextUpdate(time) }
         replace(former, by: member)
-        entries[session]?.connection = connection
+        connect(session, connection)
         return member
     }
 
@@ -240,11 +242,35 @@ struct RoomMachine {
         return true
     }
 
-    /// Records that a connection is lost. Returns false if it is not the member's current one.
+    /// The maximum number of former connections of a member. The oldest one is forgotten.
+    static let formerConnectionLimit = 4
+
+    /// Sets the connection of a member. The former one may be the newer one, because the requests of a client that has connected
+    /// to another node arrive on two links in any order. It is kept until its end is known.
+    private mutating func connect(_ session: SessionID, _ connection: Int) {
+        guard var entry = entries[session] else { return }
+        entry.formerConnections.removeAll { $0 == connection }
+        if let former = entry.connection, former != connection {
+            if entry.formerConnections.count == Self.formerConnectionLimit { entry.formerConnections.removeFirst() }
+            entry.formerConnections.append(former)
+        }
+        entry.connection = connection
+        entries[session] = entry
+    }
+
+    /// Returns the number of a member's connection; nil while there is none.
+    func connection(of session: SessionID) -> Int? { entries[session]?.connection }
+
+    /// Records that a connection is lost. If it is the member's current one, the newest former one continues.
+    ///
+    /// - Returns: Whether the member has no connection any more.
     @discardableResult
     mutating func connectionLost(_ session: SessionID, connection: Int, at now: Instant) -> Bool {
-        guard entries[session]?.connection == connection else { return false }
-        entries[session]?.connection = nil
+        entries[session]?.formerConnections.removeAll { $0 == connection }
+        guard var entry = entries[session], entry.connection == connection else { return false }
+        entry.connection = entry.formerConnections.popLast()
+        entries[session] = entry
+        guard entry.connection == nil else { return false }
         absent.left(session, at: now)
         return true
     }

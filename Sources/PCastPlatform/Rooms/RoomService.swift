@@ -15,6 +15,8 @@ actor RoomService: RoomRequests {
         var conversation: RoomConversation
         /// The members with a connection.
         var connections: [SessionID: RoomConnection] = [:]
+        /// The connections of members before these whose ends are not known, as the machine has them.
+        var formerConnections: [SessionID: [RoomConnection]] = [:]
         /// The members that receive the messages of the conversation.
         var subscribers: Set<SessionID> = []
         /// The connections of other nodes with members in the room, by their numbers.
@@ -180,15 +182,33 @@ actor RoomService: RoomRequests {
         for id in roomsOfSessions[session] ?? [] { connectionLost(session, connection, in: id) }
     }
 
-    /// Records the same in one room.
+    /// Records the same in one room. If an earlier connection is not lost, the member continues with it.
     func connectionLost(_ session: SessionID, _ connection: RoomConnection, in id: String) {
-        guard
-            rooms[id]?.machine.connectionLost(
-                session, connection: connection.number, at: MonotonicClock.now()) == true
-        else { return }
+        let isAbsent = rooms[id]?.machine.connectionLost(
+            session, connection: connection.number, at: MonotonicClock.now())
+        let former = rooms[id]?.formerConnections[session]?.filter { $0 !== connection } ?? []
+        if isAbsent == false {
+            let current = rooms[id]?.machine.connection(of: session)
+            if let index = former.firstIndex(where: { $0.number == current }) {
+                rooms[id]?.connections[session] = former[index]
+                rooms[id]?.subscribers.remove(session)
+            }
+            let others = former.filter { $0.number != current }
+            rooms[id]?.formerConnections[session] = others.isEmpty ? nil : others
+            return
+        }
         rooms[id]?.connections[session] = nil
+        rooms[id]?.formerConnections[session] = nil
         rooms[id]?.subscribers.remove(session)
         timed.insert(id)
+    }
+
+    /// Returns the sessions with a connection in a room, current or former, in the order of their IDs.
+    func sessions(of connection: RoomConnection, in id: String) -> [SessionID] {
+        guard let room = rooms[id] else { return [] }
+        let current = room.connections.filter { $0.value === connection }.keys
+        let former = room.formerConnections.filter { $0.value.contains { $0 === connection } }.keys
+        return Set(current).union(former).sorted { $0.description < $1.description }
     }
 
     /// Lets a session leave all rooms, unless it has another connection.
@@ -208,9 +228,13 @@ actor RoomService: RoomRequests {
 
     /// Sets the connection of a member.
     func connect(_ session: SessionID, _ connection: RoomConnection, in id: String) {
-        if rooms[id]?.connections.updateValue(connection, forKey: session) !== connection {
-            rooms[id]?.subscribers.remove(session)
+        let former = rooms[id]?.connections.updateValue(connection, forKey: session)
+        if former !== connection { rooms[id]?.subscribers.remove(session) }
+        var others = (rooms[id]?.formerConnections[session] ?? []).filter { $0 !== connection }
+        if let former, former !== connection {
+            others = others.suffix(RoomMachine.formerConnectionLimit - 1) + [former]
         }
+        rooms[id]?.formerConnections[session] = others.isEmpty ? nil : others
         rooms[id]?.emptySince = nil
         roomsOfSessions[session, default: []].insert(id)
     }
@@ -238,6 +262,7 @@ actor RoomService: RoomRequests {
 
     private func forget(_ session: SessionID, in id: String) {
         rooms[id]?.connections[session] = nil
+        rooms[id]?.formerConnections[session] = nil
         rooms[id]?.subscribers.remove(session)
         roomsOfSessions[session]?.remove(id)
         if roomsOfSessions[session]?.isEmpty == true { roomsOfSessions[session] = nil }

@@ -364,7 +364,7 @@ private struct NodesSimulation {
         faults[.lostConnection, default: 0] += 1
         let (session, node) = (clients[index].own.session, clients[index].node)
         if node == home {
-            room.connectionLost(session, connection: ownLink, at: now)
+            connectionLost(session, ownLink)
         } else {
             nodes[node].replica?.removeOwn(session)
             if nodes[node].link != nil { nodes[node].up.append(.lost(session)) }
@@ -427,9 +427,12 @@ private struct NodesSimulation {
         guard !lateEnds.isEmpty else { return }
         let link = lateEnds.removeFirst()
         open[link] = nil
-        for client in clients where connections[client.own.session] == link {
-            room.connectionLost(client.own.session, connection: link, at: now)
-        }
+        for client in clients { connectionLost(client.own.session, link) }
+    }
+
+    private mutating func connectionLost(_ session: SessionID, _ link: Int) {
+        guard !room.connectionLost(session, connection: link, at: now) else { return }
+        connections[session] = room.connection(of: session)
     }
 
     /// Removes the home with all its state. Another node that knows the room continues it.
@@ -506,9 +509,11 @@ private struct NodesSimulation {
             if connections[session] == link {
                 room.leave(session, at: time)
                 connections[session] = nil
+            } else {
+                connectionLost(session, link)
             }
             answer = .left(session)
-        case .lost(let session): room.connectionLost(session, connection: link, at: now)
+        case .lost(let session): connectionLost(session, link)
         }
         broadcast()
         if let answer { nodes[index].down.append(answer) }

@@ -72,8 +72,7 @@ extension RoomService {
         }
         // The connections of others were lost while the node had no home for the room.
         let announced = Set(own.map(\.session))
-        for (session, connection) in rooms[id]?.connections ?? [:]
-        where connection === node && !announced.contains(session) {
+        for session in sessions(of: node, in: id) where !announced.contains(session) {
             connectionLost(session, node, in: id)
         }
         for member in listed { rooms[id]?.machine.merge(member, at: time) }
@@ -94,8 +93,12 @@ extension RoomService {
 
     /// Records that the connection of a client of another node is lost, or lets its member leave.
     func lost(_ session: SessionID, in keys: [RoomKey], of node: RoomConnection, leaves: Bool) {
-        for id in keys.compactMap({ find($0) }) where rooms[id]?.connections[session] === node {
-            if leaves { leave(id, session) } else { connectionLost(session, node, in: id) }
+        for id in keys.compactMap({ find($0) }) {
+            if leaves, rooms[id]?.connections[session] === node {
+                leave(id, session)
+            } else {
+                connectionLost(session, node, in: id)
+            }
         }
     }
 
@@ -111,10 +114,7 @@ extension RoomService {
     func nodeLost(_ node: RoomConnection) {
         for id in Array(rooms.keys) {
             guard rooms[id]?.nodes.removeValue(forKey: node.number) != nil else { continue }
-            let members = rooms[id]?.connections.filter { $0.value === node }.keys.sorted {
-                $0.description < $1.description
-            }
-            for session in members ?? [] { connectionLost(session, node, in: id) }
+            for session in sessions(of: node, in: id) { connectionLost(session, node, in: id) }
         }
     }
 

@@ -105,7 +105,7 @@ let package = Package(
         module("WebRTC", ["PCastCore", "PCastRTP", "COpenSSL", "CIPSecMB"], settings: strictSettings),
         module("Signaling", ["PCastCore", .product(name: "SwiftProtobuf", package: "swift-protobuf")]),
         module("HLS", ["PCastCore"], settings: strictSettings),
-        module("Packaging", ["PCastCore", "PCastHLS"], settings: strictSettings),
+        module("Packaging", ["PCastCore", "PCastRTP", "PCastHLS"], settings: strictSettings),
         module("RTMP", ["PCastCore"], settings: strictSettings),
         module("SRT", ["PCastCore", "PCastRTMP"], settings: strictSettings),
         module(

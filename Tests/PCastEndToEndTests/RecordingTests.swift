@@ -104,6 +104,98 @@ extension EndToEnd {
             return MediaFile(path: path, workspace: platform.workspace)
         }
 
+        /// A film of an encoder that is recorded.
+        struct EncodedFilm: CustomTestStringConvertible, Sendable {
+            let testDescription: String
+            /// FFmpeg's options for the video.
+            let video: [String]
+            /// The beginning of the codec string in the playlist.
+            let codec: String
+
+            private static func x265(_ frames: Int) -> [String] {
+                [
+                    "-c:v", "libx265", "-preset", "ultrafast", "-b:v", "1M", "-x265-params",
+                    "bframes=\(frames):b-adapt=0:keyint=30:min-keyint=30:scenecut=0:open-gop=0:log-level=none",
+                ]
+            }
+
+            static let all = [
+                EncodedFilm(
+                    testDescription: "H.264 with B-frames",
+                    video: ["-c:v", "libx264", "-preset", "veryfast", "-bf", "2", "-g", "30", "-sc_threshold", "0"],
+                    codec: "avc1."),
+                EncodedFilm(testDescription: "H.265", video: x265(0), codec: "hvc1."),
+                EncodedFilm(testDescription: "H.265 with B-frames", video: x265(3), codec: "hvc1."),
+                EncodedFilm(
+                    testDescription: "AV1",
+                    video: ["-c:v", "libsvtav1", "-preset", "12", "-svtav1-params", "keyint=30:pred-struct=1:scd=0"],
+                    codec: "av01."),
+                EncodedFilm(
+                    testDescription: "VP9",
+                    video: [
+                        "-c:v", "libvpx-vp9", "-deadline", "realtime", "-cpu-used", "8", "-lag-in-frames", "0",
+                        "-auto-alt-ref", "0", "-g", "30", "-b:v", "1M",
+                    ], codec: "vp09."),
+            ]
+        }
+
+        /// Returns a checksum of each decoded frame, in the order of presentation.
+        private static func frames(_ input: String, in workspace: TestWorkspace) async throws -> [String] {
+            let list = workspace.path("\(UUID()).md5")
+            try await workspace.run(
+                "ffmpeg",
+                ["-v", "error", "-nostdin", "-xerror", "-i", input, "-map", "0:v:0"] + [
+                    "-fps_mode", "passthrough", "-enc_time_base", "-1", "-pix_fmt", "yuv420p", "-f", "framemd5", list,
+                ])
+            return try String(contentsOfFile: list, encoding: .utf8).split(separator: "\n")
+                .filter { !$0.hasPrefix("#") }.compactMap { $0.split(separator: ",").last.map(String.init) }
+        }
+
+        @Test(
+            "a recording of an encoder has each of its frames in their order",
+            .enabled(if: ThisMachine.enhancedFFmpeg != nil && ThisMachine.hasFFmpeg), arguments: EncodedFilm.all)
+        func encoder(example: EncodedFilm) async throws {
+            try await TestWorkspace.run { workspace in
+                let program = try #require(ThisMachine.enhancedFFmpeg)
+                let film = try await Film.make(seconds: 6, in: workspace)
+                let file = workspace.path("encoded.mkv")
+                try await workspace.run(
+                    program,
+                    ["-v", "error", "-nostdin", "-i", film.file.path] + example.video
+                        + ["-pix_fmt", "yuv420p", "-c:a", "copy", file])
+                let platform = try await LocalPlatform.start(
+                    in: workspace, ["--data", workspace.path("data"), "--rtmp-port", "0"], limit: .longestSuite)
+                let port = Int(try #require(try await platform.program.event("listening")["rtmpPort"].number))
+                let token = try await workspace.token(
+                    LocalPlatform.application, "--type", "publish", "--capability", "on-demand")
+                let encoder = try workspace.start(
+                    program,
+                    ["-v", "error", "-nostdin", "-re", "-i", file, "-c", "copy", "-rtmp_enhanced_codecs"]
+                        + ["hvc1,av01,vp09", "-f", "flv", "rtmp://127.0.0.1:\(port)/ingest/\(token)"],
+                    limit: .longestSuite)
+                let stream = try await platform.stream()
+                try await encoder.expectExitStatus(0)
+                _ = try await Self.completed(stream, on: platform)
+
+                let sent = try await Self.frames(file, in: workspace)
+                try #require(sent.count == 6 * Film.frameRate)
+                let viewing = try await platform.viewingToken(stream)
+                let query = try #require(viewing.addingPercentEncoding(withAllowedCharacters: .alphanumerics))
+                let playlist = "\(platform.uri)/on-demand/\(stream)/vod.m3u8?token=\(query)"
+                #expect(try await Self.frames(playlist, in: workspace) == sent)
+                let download = try await Self.download(stream, "download.mp4", of: platform)
+                #expect(try await Self.frames(download.path, in: workspace) == sent)
+                let text = try String(contentsOf: try #require(URL(string: playlist)), encoding: .utf8)
+                #expect(text.contains("CODECS=\"\(example.codec)"), "\(text)")
+
+                let player = try workspace.pcast("play", playlist, "--render", "null")
+                #expect(try await player.event("dimensions")["height"].number == Double(Film.size.height))
+                #expect(try await player.exitStatus(within: .longestRun) == 0)
+                #expect(player.events("finished").count == 1)
+                try await platform.program.end()
+            }
+        }
+
         @Test(
             "an ended stream is played by FFmpeg and pcast, downloaded as a whole and in part, and deleted",
             .enabled(if: ThisMachine.hasFFmpeg))

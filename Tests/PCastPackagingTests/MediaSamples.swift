@@ -53,6 +53,20 @@ enum MediaSamples {
         return true
     }
 
+    /// Returns the mean difference of the luma of two frames of the same size.
+    static func difference(_ left: VideoFrame, _ right: VideoFrame) -> Double {
+        var sum = 0
+        for row in 0..<left.dimensions.height {
+            for column in 0..<left.dimensions.width {
+                let (one, other) = (
+                    left.planeY[row * left.strideY + column], right.planeY[row * right.strideY + column]
+                )
+                sum += abs(Int(one) - Int(other))
+            }
+        }
+        return Double(sum) / Double(left.dimensions.width * left.dimensions.height)
+    }
+
     /// An access unit as small as possible: real parameter sets of a size, and slices without content.
     static func unit(isKeyFrame: Bool, parameterSets: [UInt8], number: Int) -> [UInt8] {
         let content = (0..<60).map { UInt8(1 + ($0 + number) % 250) }

@@ -6,8 +6,8 @@ import Testing
 
 @Suite("A stream is packaged as HLS")
 struct StreamPackagerTests {
-    static let large = RenditionDescription(name: "video0", source: .h264, bitrate: .kilobits(900))
-    static let small = RenditionDescription(name: "video1", source: .h264, bitrate: .kilobits(300))
+    static let large = RenditionDescription(name: "video0", source: .video, bitrate: .kilobits(900))
+    static let small = RenditionDescription(name: "video1", source: .video, bitrate: .kilobits(300))
     static let audio = RenditionDescription(name: "audio0", source: .opus(channels: 2), bitrate: .kilobits(96))
 
     /// Returns a run with two layers of video and audio.

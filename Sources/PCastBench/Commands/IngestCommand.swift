@@ -108,7 +108,8 @@ struct IngestCommand: AsyncParsableCommand {
         defer { server.stop() }
         let idle = server.usage
         let load = try RTMPLoad(
-            publishers, port: server.port, application: server.application, key: { server.key($0) })
+            publishers, port: server.port, application: server.application, media: .filler(hasAudio: true),
+            key: { server.key($0) })
         defer { load.stop() }
         // The processes that transcode audio start within the first seconds.
         try await Task.sleep(for: .seconds(5))

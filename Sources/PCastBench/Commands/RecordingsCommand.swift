@@ -8,8 +8,8 @@ struct RecordingsCommand: AsyncParsableCommand {
         commandName: "recordings",
         abstract: "Record many streams at the same time, and compare each recording with its publisher.",
         discussion: """
-            Each publisher sends H.264 with 30 frames per second and 2.5 Mbit/s by RTMP, with its number and that of the \
-            frame in each frame. “without audio” is the additional share of a core for a recording, compared with \
+            Each publisher sends the test pattern by RTMP: H.264 with 1280x720 and 30 frames per second, with its number \
+            and that of the frame in each frame. “without audio” is the additional share of a core for a recording, compared with \
             streams that are not recorded. Then the publishers send AAC, too, and “with audio” includes the transcoding \
             to Opus and back. After its end, all segments of each recording are loaded, and each frame is compared with \
             what its publisher sent.
@@ -71,10 +71,11 @@ struct RecordingsCommand: AsyncParsableCommand {
     private func measure(
         _ name: String, isRecorded: Bool, hasAudio: Bool, _ report: inout Report
     ) async throws -> Measurement {
+        let media = try RTMPLoadMedia.testPattern(hasAudio: hasAudio)
         let setup = try await RecordingSetup.start(isRecorded: isRecorded)
         defer { setup.stop() }
         let load = try RTMPLoad(
-            count, port: setup.rtmpPort, application: "ingest", isStamped: true, hasAudio: hasAudio, key: { _ in "" })
+            count, port: setup.rtmpPort, application: "ingest", media: media, key: { _ in "" })
         let shares: (own: Double, audio: Double)
         do {
             // The processes that transcode audio start within the first seconds.
@@ -90,7 +91,7 @@ struct RecordingsCommand: AsyncParsableCommand {
         var verified: [RecordingVerification] = []
         if isRecorded {
             for uri in try await setup.endedRecordings(count) {
-                verified.append(try await RecordingVerification(uri, sent: load.sentCounts))
+                verified.append(try await RecordingVerification(uri, media, sent: load.sentCounts))
             }
         }
         let measured = Measurement(

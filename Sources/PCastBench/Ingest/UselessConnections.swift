@@ -49,7 +49,8 @@ struct UselessConnections {
         try connect(count, to: servers)
         let unclosed = try await countUnclosed(of: servers.rtmp)
         let after = try await resources(uri, platform, atMost: before.descriptors)
-        let load = try RTMPLoad(1, port: Int(rtmp), application: "ingest", key: { _ in "" })
+        let load = try RTMPLoad(
+            1, port: Int(rtmp), application: "ingest", media: .filler(hasAudio: true), key: { _ in "" })
         load.stop()
         let descriptors = after.descriptors.flatMap { after in before.descriptors.map { max(0, after - $0) } }
         let growth = after.memory.flatMap { after in before.memory.map { after - $0 } }

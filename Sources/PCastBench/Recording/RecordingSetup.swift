@@ -132,9 +132,10 @@ struct RecordingVerification: Sendable {
     ///
     /// - Parameters:
     ///   - uri: The address of the multivariant playlist.
+    ///   - media: The media that the publishers sent.
     ///   - sent: The number of frames that each publisher sent.
     /// - Throws: `BenchFailure` if a playlist or segment cannot be loaded.
-    init(_ uri: String, sent: [Int: Int64]) async throws {
+    init(_ uri: String, _ media: RTMPLoadMedia, sent: [Int: Int64]) async throws {
         guard case .multivariant(let list) = try await PlaylistObserver.load(uri),
             let variant = list.variants.first(where: { $0.resolution != nil })
         else { throw BenchFailure("\(uri) has no video") }
@@ -154,7 +155,7 @@ struct RecordingVerification: Sendable {
             guard answer.status == 200 else {
                 throw BenchFailure("\(name) of \(uri) was answered with status \(answer.status)")
             }
-            compare(answer.body, &expected)
+            compare(answer.body, with: media, &expected)
         }
         guard let publisher, let next = expected, let count = sent[publisher] else { return }
         missing += Int(max(0, count - next))
@@ -168,15 +169,14 @@ struct RecordingVerification: Sendable {
     }
 
     /// Compares the frames of a segment. `expected` is the number of the next frame; nil before the first.
-    private mutating func compare(_ bytes: [UInt8], _ expected: inout Int64?) {
+    private mutating func compare(_ bytes: [UInt8], with media: RTMPLoadMedia, _ expected: inout Int64?) {
         var index = 0
         while let found = bytes[index...].firstIndex(of: RTMPFrameStamp.marker[0]) {
             index = found + 1
-            guard let stamp = RTMPFrameStamp(bytes, at: found) else { continue }
-            let end = found - RTMPFrameStamp.head + stamp.sliceSize
-            let rest = found + RTMPFrameStamp.size
-            let isComplete =
-                end <= bytes.count && rest <= end && bytes[rest..<end].allSatisfy { $0 == RTMPFrameStamp.filler }
+            guard let (stamp, rest) = RTMPFrameStamp.read(bytes, at: found) else { continue }
+            let slices = media.slices(ofFrame: stamp.frame)
+            let end = rest + slices.count
+            let isComplete = end <= bytes.count && bytes[rest..<end].elementsEqual(slices)
             if publisher == nil {
                 publisher = stamp.publisher
                 late = Int(stamp.frame)

@@ -74,7 +74,7 @@ package struct AV1Unit: Hashable, Sendable {
     package let contents: Range<Int>
 
     /// Returns whether the contents of a frame header begin a shown key frame (AV1 bitstream specification, section 5.9.2).
-    static func isKeyFrame(_ contents: ByteView) -> Bool {
+    package static func isKeyFrame(_ contents: ByteView) -> Bool {
         // `show_existing_frame`, two bits of `frame_type` and `show_frame`.
         contents.first.map { $0 & 0xF0 == 0x10 } ?? false
     }

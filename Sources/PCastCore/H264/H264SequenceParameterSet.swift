@@ -33,6 +33,9 @@ package struct H264SequenceParameterSet: Hashable, Sendable {
     package private(set) var isFullRange: Bool?
     /// The value of `matrix_coefficients`; nil if it is absent or unspecified.
     package private(set) var matrixCode: UInt8?
+    /// The most frames that precede a frame in decoding order and follow it in presentation order
+    /// (`max_num_reorder_frames`), 0 to 16; nil if it is absent. It is 0 for the baseline profile, which has no B-frames.
+    package private(set) var reorderedFrames: Int?
     /// Whether the parameter set is truncated after the size, so that aspect ratio and color are unknown.
     package private(set) var isTruncated = false
 
@@ -60,7 +63,12 @@ package struct H264SequenceParameterSet: Hashable, Sendable {
         (dimensions, isProgressive) = size
         vuiFlag = reader.position
         let hasVUI = reader.bit(unit) == 1
-        if hasVUI { readVUI(&reader, unit) }
+        if number == 66 { reorderedFrames = 0 }
+        if hasVUI {
+            readVUI(&reader, unit)
+            // The fields after the color may be truncated.
+            if let frames = Self.readReordering(reader, unit) { reorderedFrames = frames }
+        }
         guard reader.isExhausted else { return }
         isTruncated = true
         (sampleAspectRatio, isFullRange, matrixCode) = (nil, nil, nil)
@@ -170,6 +178,51 @@ package struct H264SequenceParameterSet: Hashable, Sendable {
             }
         }
         signalEnd = reader.position
+    }
+
+    /// Reads `max_num_reorder_frames` behind the color description; nil if it is absent or invalid.
+    private static func readReordering(_ position: H264BitReader, _ unit: Span<UInt8>) -> Int? {
+        var reader = position
+        let hasChromaLocation = reader.bit(unit) == 1
+        if hasChromaLocation {
+            _ = reader.unsignedExponentialGolomb(unit)
+            _ = reader.unsignedExponentialGolomb(unit)
+        }
+        let hasTiming = reader.bit(unit) == 1
+        if hasTiming {
+            _ = reader.bits(32, unit)
+            _ = reader.bits(32, unit)
+            _ = reader.bit(unit)
+        }
+        // The parameters of the hypothetical decoder for NAL units, and those for slices.
+        var hasDecoder = false
+        for _ in 0..<2 where reader.bit(unit) == 1 {
+            hasDecoder = true
+            skipDecoderParameters(&reader, unit)
+        }
+        if hasDecoder { _ = reader.bit(unit) }
+        // Whether messages with the times of frames are present.
+        _ = reader.bit(unit)
+        let hasRestrictions = reader.bit(unit) == 1
+        guard hasRestrictions else { return nil }
+        _ = reader.bit(unit)
+        // The sizes of frames and blocks, and the ranges of motion vectors.
+        for _ in 0..<4 { _ = reader.unsignedExponentialGolomb(unit) }
+        let frames = reader.unsignedExponentialGolomb(unit)
+        return reader.isExhausted || frames > 16 ? nil : Int(frames)
+    }
+
+    /// Skips the parameters of a hypothetical reference decoder (section E.1.2).
+    private static func skipDecoderParameters(_ reader: inout H264BitReader, _ unit: Span<UInt8>) {
+        // The standard limits `cpb_cnt_minus1` to 31.
+        let count = min(reader.unsignedExponentialGolomb(unit), 31)
+        _ = reader.bits(8, unit)
+        for _ in 0...count {
+            _ = reader.unsignedExponentialGolomb(unit)
+            _ = reader.unsignedExponentialGolomb(unit)
+            _ = reader.bit(unit)
+        }
+        _ = reader.bits(20, unit)
     }
 
     /// Returns a NAL unit with this color description in its VUI, in place of any other. A range flag that is present

@@ -82,7 +82,7 @@ public struct CodecParameters: Hashable, Sendable {
     ]
 
     /// Returns the lowest level of VP9 that permits a size, multiplied by ten.
-    private static func vp9Level(of dimensions: Dimensions) -> Int {
+    package static func vp9Level(of dimensions: Dimensions) -> Int {
         let size = dimensions.width * dimensions.height
         let side = max(dimensions.width, dimensions.height)
         return vp9Levels.first { size <= $0.size && side <= $0.side }?.level ?? 60

@@ -1,10 +1,17 @@
 package import PCastCore
+internal import PCastRTP
 
 /// The format of a track: what its initialization segment contains. A different format needs another initialization
 /// segment (RFC 8216, section 4.3.2.5).
 package enum CMAFFormat: Hashable, Sendable {
     /// H.264 with parameter sets in the sample entry `avc1` (ISO/IEC 14496-15, section 5.4).
     case h264(H264Format)
+    /// H.265 with parameter sets in the sample entry `hvc1` (ISO/IEC 14496-15, section 8.4).
+    case h265(H265Format)
+    /// AV1 (“AV1 Codec ISO Media File Format Binding”).
+    case av1(AV1Format)
+    /// VP9 (“VP Codec ISO Media File Format Binding”).
+    case vp9(VP9Format)
     /// Opus at 48 kHz (“Encapsulation of Opus in ISO Base Media File Format”, section 4.3), with its number of channels,
     /// 1 or 2.
     case opus(channels: Int)
@@ -14,22 +21,22 @@ package enum CMAFFormat: Hashable, Sendable {
     /// The number of ticks of the track's clock per second.
     package var clockRate: ClockRate {
         switch self {
-        case .h264: .video
+        case .h264, .h265, .av1, .vp9: .video
         case .opus: .opus
         case .aac(let format): ClockRate(hertz: Int64(format.sampleRate))
         }
     }
 
-    /// Video for H.264, audio for the others.
-    package var mediaType: MediaType {
-        if case .h264 = self { return .video }
-        return .audio
-    }
+    /// Video or audio.
+    package var mediaType: MediaType { dimensions == nil ? .audio : .video }
 
     /// The codec string for `CODECS` (RFC 6381).
     package var codecString: String {
         switch self {
         case .h264(let format): format.codecString
+        case .h265(let format): format.codecString
+        case .av1(let format): format.codecString
+        case .vp9(let format): format.codecString
         case .opus: "opus"
         // The object type of AAC-LC is 2 (ISO/IEC 14496-3, table 1.17).
         case .aac: "mp4a.40.2"
@@ -38,14 +45,31 @@ package enum CMAFFormat: Hashable, Sendable {
 
     /// The size of the video; nil for audio.
     package var dimensions: Dimensions? {
-        if case .h264(let format) = self { return format.dimensions }
-        return nil
+        switch self {
+        case .h264(let format): format.dimensions
+        case .h265(let format): format.dimensions
+        case .av1(let format): format.dimensions
+        case .vp9(let format): format.dimensions
+        case .opus, .aac: nil
+        }
+    }
+
+    /// The most frames that precede a frame in decoding order and follow it in presentation order; nil if the headers do not
+    /// state it, and for audio.
+    var reorderedFrames: Int? {
+        switch self {
+        case .h264(let format): format.sequence.reorderedFrames
+        case .h265(let format): format.sequence.reorderedFrames
+        // A frame that is shown later is part of the unit that shows it.
+        case .av1, .vp9: 0
+        case .opus, .aac: nil
+        }
     }
 
     /// The number of audio channels; nil for video.
     package var channels: Int? {
         switch self {
-        case .h264: nil
+        case .h264, .h265, .av1, .vp9: nil
         case .opus(let channels): channels
         case .aac(let format): format.channels
         }

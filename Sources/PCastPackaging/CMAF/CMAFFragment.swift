@@ -1,6 +1,6 @@
 /// A sample of a track: an access unit or an audio packet in the form that the container stores.
 package struct CMAFSample: Hashable, Sendable {
-    /// The data. H.264: NAL units with lengths of four bytes.
+    /// The data. H.264 and H.265: NAL units with lengths of four bytes. AV1: a temporal unit without delimiters.
     package var bytes: [UInt8]
     /// The duration in ticks of the track's clock.
     package var duration: UInt32

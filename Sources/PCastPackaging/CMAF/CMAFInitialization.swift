@@ -15,7 +15,8 @@ extension CMAFFormat {
         writer.box("ftyp") { writer in
             writer.text("iso6")
             writer.uint32(0)
-            for brand in ["iso6", "cmfc", "mp41"] { writer.text(brand) }
+            // The brand cmf2 permits negative composition offsets (ISO/IEC 23000-19, section 7.7).
+            for brand in ["iso6", "cmfc", "cmf2", "mp41"] { writer.text(brand) }
         }
         writer.box("moov") { writer in
             writeMovieHeader(to: &writer)
@@ -89,7 +90,26 @@ extension CMAFFormat {
 
     private func writeSampleEntry(to writer: inout BoxWriter) {
         switch self {
-        case .h264(let format): writer.box("avc1") { format.writeSampleEntry(to: &$0) }
+        case .h264(let format):
+            writer.box("avc1") { writer in
+                Self.writeVideoEntry(format.dimensions, to: &writer)
+                writer.box("avcC") { format.writeConfiguration(to: &$0) }
+            }
+        case .h265(let format):
+            writer.box("hvc1") { writer in
+                Self.writeVideoEntry(format.dimensions, to: &writer)
+                writer.box("hvcC") { format.writeConfiguration(to: &$0) }
+            }
+        case .av1(let format):
+            writer.box("av01") { writer in
+                Self.writeVideoEntry(format.dimensions, to: &writer)
+                writer.box("av1C") { format.writeConfiguration(to: &$0) }
+            }
+        case .vp9(let format):
+            writer.box("vp09") { writer in
+                Self.writeVideoEntry(format.dimensions, to: &writer)
+                writer.fullBox("vpcC", version: 1) { format.writeConfiguration(to: &$0) }
+            }
         case .opus(let channels):
             writer.box("Opus") { writer in
                 Self.writeAudioEntry(channels: channels, sampleRate: 48_000, to: &writer)
@@ -111,6 +131,23 @@ extension CMAFFormat {
         }
     }
 
+    /// Writes the fields of a `VisualSampleEntry` (ISO/IEC 14496-12, section 12.1.3).
+    private static func writeVideoEntry(_ dimensions: Dimensions, to writer: inout BoxWriter) {
+        writer.zeros(6)
+        writer.uint16(1)
+        writer.zeros(16)
+        writer.uint16(UInt16(dimensions.width))
+        writer.uint16(UInt16(dimensions.height))
+        // 72 dots per inch.
+        writer.uint32(0x0048_0000)
+        writer.uint32(0x0048_0000)
+        writer.uint32(0)
+        writer.uint16(1)
+        writer.zeros(32)
+        writer.uint16(24)
+        writer.uint16(0xFFFF)
+    }
+
     /// Writes the fields of an `AudioSampleEntry` (ISO/IEC 14496-12, section 12.2.3).
     private static func writeAudioEntry(channels: Int, sampleRate: Int, to writer: inout BoxWriter) {
         writer.zeros(6)
@@ -125,32 +162,17 @@ extension CMAFFormat {
 }
 
 extension H264Format {
-    /// Writes the fields of a `VisualSampleEntry` (ISO/IEC 14496-12, section 12.1.3) and the configuration record.
-    func writeSampleEntry(to writer: inout BoxWriter) {
-        writer.zeros(6)
-        writer.uint16(1)
-        writer.zeros(16)
-        writer.uint16(UInt16(dimensions.width))
-        writer.uint16(UInt16(dimensions.height))
-        // 72 dots per inch.
-        writer.uint32(0x0048_0000)
-        writer.uint32(0x0048_0000)
-        writer.uint32(0)
-        writer.uint16(1)
-        writer.zeros(32)
-        writer.uint16(24)
-        writer.uint16(0xFFFF)
-        writer.box("avcC") { writer in
-            writer.append([1, sequence.profile.number, sequence.profile.constraints, sequence.level])
-            // NAL units have lengths of four bytes.
-            writer.uint8(0xFC | UInt8(H264Sample.lengthSize - 1))
-            writer.uint8(0xE0 | UInt8(sequenceSets.count))
-            for set in sequenceSets { Self.write(set, to: &writer) }
-            writer.uint8(UInt8(pictureSets.count))
-            for set in pictureSets { Self.write(set, to: &writer) }
-            guard let chroma = sequence.chroma else { return }
-            writer.append([0xFC | chroma.format, 0xF8 | chroma.lumaDepth - 8, 0xF8 | chroma.chromaDepth - 8, 0])
-        }
+    /// Writes the AVCDecoderConfigurationRecord (ISO/IEC 14496-15, section 5.3.3.1).
+    func writeConfiguration(to writer: inout BoxWriter) {
+        writer.append([1, sequence.profile.number, sequence.profile.constraints, sequence.level])
+        // NAL units have lengths of four bytes.
+        writer.uint8(0xFC | UInt8(H264Sample.lengthSize - 1))
+        writer.uint8(0xE0 | UInt8(sequenceSets.count))
+        for set in sequenceSets { Self.write(set, to: &writer) }
+        writer.uint8(UInt8(pictureSets.count))
+        for set in pictureSets { Self.write(set, to: &writer) }
+        guard let chroma = sequence.chroma else { return }
+        writer.append([0xFC | chroma.format, 0xF8 | chroma.lumaDepth - 8, 0xF8 | chroma.chromaDepth - 8, 0])
     }
 
     private static func write(_ set: [UInt8], to writer: inout BoxWriter) {

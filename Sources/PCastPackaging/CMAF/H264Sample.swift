@@ -40,9 +40,7 @@ package struct H264Sample: Hashable, Sendable {
             isIDR = isIDR || type == H264NALUnit.idrSlice
         default: break
         }
-        for shift: UInt32 in [24, 16, 8, 0] {
-            bytes.append(UInt8(truncatingIfNeeded: UInt32(truncatingIfNeeded: unit.count) >> shift))
-        }
+        bytes.append(unitLength: unit.count)
         bytes.append(contentsOf: unit)
     }
 

@@ -71,8 +71,8 @@ package struct PackagerEncryption: Sendable {
 package struct RenditionDescription: Hashable, Sendable {
     /// The codec of the access units.
     package enum Source: Hashable, Sendable {
-        /// H.264, whose format follows from the parameter sets.
-        case h264
+        /// Video, whose codec and format follow from the access units. They may change with a key frame.
+        case video
         /// Opus with one or two channels.
         case opus(channels: Int)
         /// AAC-LC.
@@ -81,7 +81,7 @@ package struct RenditionDescription: Hashable, Sendable {
         /// The format, as far as it is known before the first access unit.
         var format: CMAFFormat? {
             switch self {
-            case .h264: nil
+            case .video: nil
             case .opus(let channels): .opus(channels: channels)
             case .aac(let format): .aac(format)
             }
@@ -119,7 +119,7 @@ package struct RenditionDescription: Hashable, Sendable {
     }
 
     /// Whether it is video.
-    package var isVideo: Bool { source == .h264 }
+    package var isVideo: Bool { source == .video }
 }
 
 extension UInt8 {
@@ -136,16 +136,25 @@ extension UInt8 {
 
 /// A complete access unit or audio packet with its times.
 package struct AccessUnit: Sendable {
-    /// The data. H.264: an access unit in Annex B format. Opus and AAC: one packet.
+    /// The codec of video. That of audio follows from the rendition.
+    package var codec: Codec
+    /// The data. H.264 and H.265: an access unit in Annex B format. AV1: a temporal unit. VP9: a frame or superframe. Opus and
+    /// AAC: one packet.
     package var bytes: [UInt8]
+    /// Whether decoding can start with it, as far as the sender knows. The packager decides by its headers.
+    package var isKeyFrame: Bool
     /// The time in the track, in ticks of the codec's clock, extended to 64 bits.
     package var timestamp: Int64
     /// The UTC time of capture.
     package var captureTime: WallTime
 
     /// Creates an access unit.
-    package init(bytes: [UInt8], timestamp: Int64, captureTime: WallTime) {
+    package init(
+        codec: Codec = .h264, bytes: [UInt8], isKeyFrame: Bool = false, timestamp: Int64, captureTime: WallTime
+    ) {
+        self.codec = codec
         self.bytes = bytes
+        self.isKeyFrame = isKeyFrame
         self.timestamp = timestamp
         self.captureTime = captureTime
     }
@@ -159,6 +168,8 @@ package struct PackagerUpdates: Hashable, Sendable {
     package var needsKeyFrame: Set<String> = []
     /// The distance of key frames that exceeds the segment duration; nil if there is none.
     package var longKeyFrameInterval: TimeSpan?
+    /// Whether a key frame arrived that cannot be packaged, because its headers are invalid or missing, before any other.
+    package var hasUnreadableVideo = false
     /// The segments with media that were completed.
     package var completed: [CompletedSegment] = []
 

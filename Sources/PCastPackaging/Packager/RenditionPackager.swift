@@ -50,6 +50,8 @@ struct RenditionPackager {
     private(set) var droppedUnits = 0
 
     private var timeline: CaptureTimeline
+    /// The order of decoding. Only video has frames that are presented in another order.
+    private var reordering = FrameReordering<CodedSample>()
     private var pending: Pending?
     /// The samples of the part that is being assembled.
     private var samples: [CMAFSample] = []
@@ -110,12 +112,14 @@ struct RenditionPackager {
     mutating func append(_ unit: AccessUnit, _ clock: inout PackagerClock) {
         guard !isFinished, !unit.bytes.isEmpty else { return }
         guard unit.bytes.count <= PackagerConfiguration.maximumUnitSize else { return drop(&clock) }
-        guard let (sample, newFormat) = read(unit.bytes) else {
+        guard let read = read(unit) else {
             droppedUnits += 1
+            if format == nil, unit.isKeyFrame { clock.updates.hasUnreadableVideo = true }
             return
         }
-        guard !awaitsKeyFrame || sample.isSync else { return drop(&clock) }
+        guard !awaitsKeyFrame || read.sample.isSync else { return drop(&clock) }
         guard begins(with: unit, &clock) else { return drop(&clock) }
+        if awaitsKeyFrame { insertWaiting(&clock) }
         let time: Int64
         let earliest = pending.map { $0.time + 1 } ?? end
         let expected = pending.map { $0.time + (frameDuration ?? 1) } ?? end
@@ -128,13 +132,32 @@ struct RenditionPackager {
                 clock.addDiscontinuity(at: nanoseconds(time))
             }
         }
-        guard time >= earliest else { return drop(&clock) }
+        guard time >= earliest, !description.isVideo || reordering.accepts(time) else { return drop(&clock) }
         if clock.start == nil { clock.start = nanoseconds(time) }
-        if !hasBegun {
+        if !hasBegun, !reordering.isWaiting {
             appliedDiscontinuities = clock.discontinuities
             end = time
         }
-        insert(sample, at: time, newFormat, &clock)
+        awaitsKeyFrame = false
+        guard description.isVideo else { return insert(read.sample, at: time, nil, &clock) }
+        if let format = read.format { reordering.setStatedDepth(format.reorderedFrames ?? 0) }
+        insert(reordering.append(read, at: time), &clock)
+    }
+
+    /// Inserts the frames that wait for others to be ordered.
+    private mutating func insertWaiting(_ clock: inout PackagerClock) {
+        guard reordering.isWaiting else { return }
+        let isAwaiting = awaitsKeyFrame
+        insert(reordering.flush(), &clock)
+        awaitsKeyFrame = awaitsKeyFrame || isAwaiting
+    }
+
+    private mutating func insert(_ frames: [FrameReordering<CodedSample>.Ordered], _ clock: inout PackagerClock) {
+        for ordered in frames {
+            var sample = ordered.frame.sample
+            sample.compositionOffset = Int32(clamping: ordered.presentationTime - ordered.decodingTime)
+            insert(sample, at: ordered.decodingTime, ordered.frame.format, &clock)
+        }
     }
 
     /// Marks frames before the next unit as lost. Video then resumes with a key frame.
@@ -148,6 +171,7 @@ struct RenditionPackager {
     mutating func restart(_ clock: inout PackagerClock) {
         timeline.restart()
         framesLost(&clock)
+        reordering.restart()
     }
 
     /// Drops a unit. Video then needs a key frame, because later frames refer to the dropped one.
@@ -164,21 +188,15 @@ struct RenditionPackager {
     }
 
     /// Returns the sample, and the format if the unit has parameter sets; nil if the unit has no frame.
-    private func read(_ bytes: [UInt8]) -> (CMAFSample, CMAFFormat?)? {
-        guard description.isVideo else { return (CMAFSample(bytes: bytes, duration: 0, isSync: true), nil) }
-        var unit = H264Sample(annexB: bytes)
-        guard unit.hasSlice else { return nil }
-        guard unit.isIDR else { return (CMAFSample(bytes: unit.bytes, duration: 0, isSync: false), nil) }
-        if unit.format == nil, case .h264(let known) = format { unit.insert(known) }
-        guard let format = unit.format else { return nil }
-        return (CMAFSample(bytes: unit.bytes, duration: 0, isSync: true), .h264(format))
+    private func read(_ unit: AccessUnit) -> CodedSample? {
+        description.isVideo ? CodedSample(unit, known: format) : CodedSample(audio: unit.bytes)
     }
 
     /// Returns the timestamp from which on a unit may complete a part or need a key frame of the publisher. Units before it
     /// may be appended later, together. Nil if any unit may.
     func nextTimestamp(_ clock: PackagerClock) -> Int64? {
-        guard !isFinished, !awaitsKeyFrame, appliedDiscontinuities == clock.discontinuities, let open, let partTarget,
-            let frameDuration, let last = timeline.last
+        guard !isFinished, !awaitsKeyFrame, reordering.depth == 0, appliedDiscontinuities == clock.discontinuities,
+            let open, let partTarget, let frameDuration, let last = timeline.last
         else { return nil }
         // A part ends when another frame would make it longer than the target.
         var time = (samples.isEmpty ? end : partStart) + ticks(partTarget) - frameDuration
@@ -440,6 +458,8 @@ struct RenditionPackager {
         let reached = ticks(.nanoseconds(now - clock.configuration.stallTimeout.nanoseconds))
         let target = ticks(partTarget ?? .zero)
         guard reached > (pending?.time ?? end) + target else { return }
+        insertWaiting(&clock)
+        guard reached > (pending?.time ?? end) + target else { return }
         if let pending { completePending(at: max(pending.time + 1, min(reached, pending.time + partRest)), &clock) }
         // After an absence of more than the longest gap, the timeline begins again with the next frame instead.
         guard reached > end, reached - end <= ticks(clock.configuration.longestGap) else { return }
@@ -455,6 +475,7 @@ struct RenditionPackager {
     /// Ends the rendition: the pending sample gets the usual duration, and all is published.
     mutating func finish(_ clock: inout PackagerClock) {
         guard !isFinished else { return }
+        insertWaiting(&clock)
         if let pending { completePending(at: pending.time + (frameDuration ?? ticks(.milliseconds(33))), &clock) }
         closeSegment(&clock)
         isFinished = true

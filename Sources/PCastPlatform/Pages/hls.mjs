@@ -361,7 +361,7 @@ export class HLSPlayer extends EventTarget {
   }
 
   /** @param {string} codec */
-  static #container(codec) { return codec.startsWith("avc1") ? "video/mp4" : "audio/mp4"; }
+  static #container(codec) { return /^(avc1|hvc1|av01|vp09)/.test(codec) ? "video/mp4" : "audio/mp4"; }
 
   /**
    * Returns the best variant for the throughput. The current one is kept with a smaller margin, and left for a better one

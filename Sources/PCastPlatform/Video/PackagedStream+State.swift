@@ -137,7 +137,8 @@ extension PackagedStream {
         /// further ones do not come from the SFU. The renditions of other tracks are removed. Returns the new layers.
         mutating func setTracks(_ codecs: [Int?: Codec], audio: [AudioTrackDescription]) -> [Int] {
             var current: Set<PublishedUnit.Track> = []
-            for (layer, codec) in codecs where codec == (layer == nil ? .opus : .h264) {
+            for (layer, codec) in codecs
+            where PackagingService.codecs.contains(codec) && (layer == nil) == (codec == .opus) {
                 current.insert(layer.map { .video(layer: $0) } ?? .audio(0))
             }
             if current.contains(.audio(0)) { current.formUnion(audio.indices.map { .audio($0) }) }
@@ -157,7 +158,7 @@ extension PackagedStream {
                 let generation = generations[track, default: 0]
                 generations[track] = generation + 1
                 var rendition = RenditionDescription(
-                    name: PackagedStream.name(of: track, generation: generation), source: .h264,
+                    name: PackagedStream.name(of: track, generation: generation), source: .video,
                     bitrate: .kilobits(100))
                 switch track {
                 case .video(let layer): added.append(layer)
@@ -301,7 +302,9 @@ extension PackagedStream {
                 packagedTracks.insert(unit.track)
             }
             packager?.append(
-                AccessUnit(bytes: unit.bytes, timestamp: unit.timestamp, captureTime: unit.captureTime),
+                AccessUnit(
+                    codec: unit.codec, bytes: unit.bytes, isKeyFrame: unit.isKeyFrame, timestamp: unit.timestamp,
+                    captureTime: unit.captureTime),
                 to: rendition.name)
         }
 

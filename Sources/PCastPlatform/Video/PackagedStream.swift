@@ -28,6 +28,8 @@ final class PackagedStream: Sendable {
         var keyFrames: [Int] = []
         /// The distance of key frames that exceeds the duration of a segment; nil if there is none.
         var longKeyFrameInterval: TimeSpan?
+        /// Whether the video cannot be packaged, because its headers are invalid or missing.
+        var hasUnreadableVideo = false
     }
 
     /// The answer to the request of a playlist or file.
@@ -367,7 +369,7 @@ final class PackagedStream: Sendable {
             let answered = state.takeAnswered(changed: updates.changed)
             let needs = Needs(
                 keyFrames: updates.needsKeyFrame.compactMap { Self.layer(ofName: $0) },
-                longKeyFrameInterval: updates.longKeyFrameInterval)
+                longKeyFrameInterval: updates.longKeyFrameInterval, hasUnreadableVideo: updates.hasUnreadableVideo)
             return (needs, updates.completed, answered, state.takeOverdue(at: now))
         }
         for segment in completed { trace?.completed(segment, of: id) }

@@ -18,7 +18,7 @@ final class PackagingService: Sendable {
     /// advance the stream, because a timer costs more than the packaging of several units.
     private static let arrivalInterval = Duration.milliseconds(500)
     /// The codecs that are packaged.
-    private static let codecs: Set<Codec> = [.h264, .opus]
+    static let codecs: Set<Codec> = [.h264, .h265, .av1, .vp9, .opus]
 
     private struct Entry {
         var publisher: PeerID
@@ -156,7 +156,8 @@ final class PackagingService: Sendable {
     }
 
     private func warnOfCodecs(_ id: StreamID) {
-        logger.warning("the stream cannot be packaged: publish H.264 or Opus", metadata: ["stream": "\(id)"])
+        logger.warning(
+            "the stream cannot be packaged: publish H.264, H.265, AV1 or VP9, or Opus", metadata: ["stream": "\(id)"])
     }
 
     /// Records the publisher of a stream that will be packaged. Returns the packaged stream of its former publisher; nil
@@ -313,7 +314,16 @@ final class PackagingService: Sendable {
             needs.keyFrames += packaged.configure(answersKeyFrameRequests: answers, at: now).keyFrames
         }
         router.requestKeyFrames(of: id, layers: needs.keyFrames, from: entry.publisher)
-        if let interval = needs.longKeyFrameInterval { warn(of: interval, id) }
+        if let interval = needs.longKeyFrameInterval {
+            warn(
+                "key frames are rare, so segments are long: configure the encoder to send one every two seconds", id,
+                ["interval": "\(interval)"])
+        }
+        if needs.hasUnreadableVideo {
+            warn(
+                "the video is not packaged, because its parameter sets or sequence header are invalid or missing: check the encoder",
+                id)
+        }
         if !packaged.hasAdvanced(to: now - TimeSpan(tickInterval)) { _ = advance(packaged) }
     }
 
@@ -327,15 +337,14 @@ final class PackagingService: Sendable {
         }
     }
 
-    private func warn(of interval: TimeSpan, _ id: StreamID) {
+    /// Logs the first warning about a publisher's video.
+    private func warn(_ message: Logger.Message, _ id: StreamID, _ details: Logger.Metadata = [:]) {
         let isFirst = entries.withLock { entries in
             guard entries[id]?.hasWarned == false else { return false }
             entries[id]?.hasWarned = true
             return true
         }
         guard isFirst else { return }
-        logger.warning(
-            "key frames are rare, so segments are long: configure the encoder to send one every two seconds",
-            metadata: ["stream": "\(id)", "interval": "\(interval)"])
+        logger.warning(message, metadata: details.merging(["stream": "\(id)"]) { $1 })
     }
 }

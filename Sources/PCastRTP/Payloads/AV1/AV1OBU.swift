@@ -75,6 +75,8 @@ package struct AV1SequenceHeader: Hashable, Sendable {
     package let bitDepth: UInt8
     /// The maximum size of the video.
     package let dimensions: Dimensions
+    /// The samples of the chroma planes.
+    package let chroma: AV1ChromaFormat
     /// Whether the stream contains still pictures only, whose frames have no type.
     package let isReduced: Bool
 
@@ -103,6 +105,7 @@ package struct AV1SequenceHeader: Hashable, Sendable {
             return nil
         }
         dimensions = Dimensions(width: width, height: height)
+        chroma = AV1ChromaFormat(profile: profile, bitDepth: bitDepth, &reader, bytes)
     }
 
     /// Reads the times and the operating points. Returns the level and tier of the first point, which is that of the
@@ -172,6 +175,50 @@ package struct AV1SequenceHeader: Hashable, Sendable {
             if zeros == 32 || reader.isExhausted { return }
         }
         _ = reader.bits(zeros, bytes)
+    }
+}
+
+/// The samples of the chroma planes of AV1 (AV1 bitstream specification, section 5.5.2).
+package struct AV1ChromaFormat: Hashable, Sendable {
+    /// Whether there are no chroma planes.
+    package let isMonochrome: Bool
+    /// Whether the planes have half of the columns.
+    package let hasHalfColumns: Bool
+    /// Whether the planes have half of the rows.
+    package let hasHalfRows: Bool
+    /// The value of `chroma_sample_position`, 0 to 3; 0 if it is unknown.
+    package let position: UInt8
+
+    /// The values that mean sRGB: BT.709, the transfer function of sRGB, and no matrix.
+    private static let sRGB: UInt32 = 1 << 16 | 13 << 8
+
+    /// Reads the fields after the bit depth. Of a truncated header, it is the usual format of the profile.
+    fileprivate init(profile: UInt8, bitDepth: UInt8, _ reader: inout BitReader, _ bytes: Span<UInt8>) {
+        let isMonochrome = profile != 1 && reader.flag(bytes)
+        let isRGB = reader.flag(bytes) && reader.bits(24, bytes) == Self.sRGB && !isMonochrome
+        var (columns, rows) = (true, true)
+        // The range of the samples.
+        if !isRGB { _ = reader.bit(bytes) }
+        if isRGB || profile == 1 && !isMonochrome {
+            (columns, rows) = (false, false)
+        } else if profile == 2, !isMonochrome {
+            if bitDepth == 12 {
+                columns = reader.flag(bytes)
+                rows = columns && reader.flag(bytes)
+            } else {
+                rows = false
+            }
+        }
+        let position = columns && rows && !isMonochrome ? UInt8(reader.bits(2, bytes)) : 0
+        guard !reader.isExhausted else {
+            self.isMonochrome = false
+            (hasHalfColumns, hasHalfRows) = (profile != 1, profile == 0)
+            self.position = 0
+            return
+        }
+        self.isMonochrome = isMonochrome
+        (hasHalfColumns, hasHalfRows) = (columns, rows)
+        self.position = position
     }
 }
 

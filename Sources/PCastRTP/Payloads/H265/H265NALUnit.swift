@@ -141,6 +141,17 @@ package struct H265SequenceParameterSet: Hashable, Sendable {
     package let general: H265ProfileTierLevel
     /// The bits of a luma sample, 8 to 16.
     package let bitDepth: Int
+    /// The bits of a chroma sample, 8 to 16.
+    package let chromaBitDepth: Int
+    /// The value of `chroma_format_idc`: 0 for monochrome, 1 for 4:2:0, 2 for 4:2:2, 3 for 4:4:4.
+    package let chromaFormat: UInt8
+    /// The number of temporal sub-layers, 1 to 7.
+    package let subLayerCount: Int
+    /// The value of `sps_temporal_id_nesting_flag`.
+    package let isNested: Bool
+    /// The most frames that precede a frame in decoding order and follow it in presentation order
+    /// (`sps_max_num_reorder_pics` of the highest sub-layer), 0 to 16.
+    package let reorderedFrames: Int
     /// The size of the video after cropping.
     package let dimensions: Dimensions
     /// The ID of the parameter set, 0 to 15.
@@ -157,7 +168,7 @@ package struct H265SequenceParameterSet: Hashable, Sendable {
         var reader = H264BitReader(offset: H265NALUnit.headerSize)
         videoID = reader.bits(4, unit)
         let subLayers = Int(reader.bits(3, unit))
-        _ = reader.bit(unit)
+        isNested = reader.bit(unit) == 1
         let space = UInt8(reader.bits(2, unit))
         let isHighTier = reader.bit(unit) == 1
         let profile = UInt8(reader.bits(5, unit))
@@ -187,13 +198,34 @@ package struct H265SequenceParameterSet: Hashable, Sendable {
         guard !reader.isExhausted, id < 16, chroma <= 3, subLayers < 7, depth <= 8, width > 0, height > 0 else {
             return nil
         }
+        let chromaDepth = reader.unsignedExponentialGolomb(unit)
+        let reordered = Self.readReordering(subLayers, &reader, unit)
         bitDepth = 8 + Int(depth)
+        chromaBitDepth = 8 + Int(min(chromaDepth, 8))
+        chromaFormat = UInt8(chroma)
+        subLayerCount = subLayers + 1
+        reorderedFrames = reader.isExhausted ? 0 : Int(min(reordered, 16))
         dimensions = Dimensions(width: width, height: height)
     }
 
     /// The format of the video.
     package var video: CodecParameters {
         CodecParameters(.h265(general), bitDepth: bitDepth, dimensions: dimensions)
+    }
+
+    /// Reads the number of reordered frames of the highest sub-layer.
+    private static func readReordering(
+        _ subLayers: Int, _ reader: inout H264BitReader, _ unit: Span<UInt8>
+    ) -> UInt32 {
+        _ = reader.unsignedExponentialGolomb(unit)
+        let statesAll = reader.bit(unit) == 1
+        var reordered: UInt32 = 0
+        for _ in 0...(statesAll ? subLayers : 0) {
+            _ = reader.unsignedExponentialGolomb(unit)
+            reordered = reader.unsignedExponentialGolomb(unit)
+            _ = reader.unsignedExponentialGolomb(unit)
+        }
+        return reordered
     }
 
     /// Skips a number of bits.

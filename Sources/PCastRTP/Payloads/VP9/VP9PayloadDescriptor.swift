@@ -212,6 +212,14 @@ package struct VP9FrameHeader: Hashable, Sendable {
     package let bitDepth: UInt8
     /// The size of the video.
     package let dimensions: Dimensions
+    /// The value of `color_space`, 0 to 7: 1 for BT.601, 2 for BT.709, 5 for BT.2020, 7 for RGB.
+    package let colorSpace: UInt8
+    /// Whether the samples use the full range.
+    package let isFullRange: Bool
+    /// Whether the chroma samples have half of the columns.
+    package let hasHalfColumns: Bool
+    /// Whether the chroma samples have half of the rows.
+    package let hasHalfRows: Bool
 
     /// Parses a frame without payload descriptor. Returns nil if it does not begin a key frame.
     package init?(keyFrame frame: Span<UInt8>) {
@@ -222,11 +230,19 @@ package struct VP9FrameHeader: Hashable, Sendable {
         _ = reader.bits(profile == 3 ? 9 : 8, frame)
         guard reader.bits(24, frame) == 0x49_83_42 else { return nil }
         bitDepth = profile < 2 ? 8 : reader.flag(frame) ? 12 : 10
-        let isRGB = reader.bits(3, frame) == 7
+        colorSpace = UInt8(reader.bits(3, frame))
+        let isRGB = colorSpace == 7
         // Profiles 0 and 2 have 4:2:0 only, which RGB does not permit.
         guard !isRGB || profile & 1 == 1 else { return nil }
-        if !isRGB { _ = reader.bit(frame) }
-        if profile & 1 == 1 { _ = reader.bits(isRGB ? 1 : 3, frame) }
+        isFullRange = isRGB || reader.flag(frame)
+        if profile & 1 == 0 {
+            (hasHalfColumns, hasHalfRows) = (true, true)
+        } else {
+            hasHalfColumns = !isRGB && reader.flag(frame)
+            hasHalfRows = !isRGB && reader.flag(frame)
+            // A reserved bit.
+            _ = reader.bit(frame)
+        }
         let width = Int(reader.bits(16, frame)) + 1
         let height = Int(reader.bits(16, frame)) + 1
         guard !reader.isExhausted, width <= Self.maximumSide, height <= Self.maximumSide else { return nil }

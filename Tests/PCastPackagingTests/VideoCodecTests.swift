@@ -1,0 +1,95 @@
+import PCastCodecs
+import PCastCore
+import PCastHLS
+import PCastPackaging
+import Testing
+
+@Suite("Video codecs in CMAF files that FFmpeg reads")
+struct VideoCodecTests {
+    /// Encodes frames with a key frame each half second.
+    private static func encode(_ codec: Codec, _ numbers: Range<Int>, size: Dimensions) throws -> [EncodedFrame] {
+        let encoder = try VideoEncoders.open(
+            .software, codec: codec, dimensions: size, frameRate: 30, bitrate: .kilobits(800))
+        return try numbers.flatMap { number in
+            try encoder.encode(MediaSamples.frame(number, size: size), forceKeyFrame: number % 15 == 0)
+        }
+    }
+
+    /// Packages frames, and returns the packager at its end.
+    private static func package(_ frames: [EncodedFrame]) -> StreamPackager {
+        var configuration = PackagerConfiguration(instance: "i1")
+        configuration.segmentDuration = .milliseconds(500)
+        configuration.partDuration = .milliseconds(200)
+        var packager = StreamPackager(
+            configuration,
+            renditions: [RenditionDescription(name: "video", source: .video, bitrate: .kilobits(800))])
+        let start = WallTime(millisecondsSinceEpoch: 1_767_225_600_000)
+        for (index, frame) in frames.enumerated() {
+            let ticks = Int64(index) * 3_000
+            packager.append(
+                AccessUnit(
+                    codec: frame.codec, bytes: frame.bytes, timestamp: ticks,
+                    captureTime: start + ClockRate.video.span(ofTicks: ticks)), to: "video")
+        }
+        packager.finish()
+        return packager
+    }
+
+    @Test("each frame is read with its content at its time", arguments: [Codec.h264, .vp9, .av1])
+    func frames(codec: Codec) throws {
+        let encoded = try Self.encode(codec, 0..<45, size: MediaSamples.size)
+        #expect(encoded.count == 45)
+        let packager = Self.package(encoded)
+        let playlist = try #require(packager.mediaPlaylist(of: "video"))
+        let variant = try #require(packager.multivariantPlaylist?.variants.first)
+        #expect(variant.resolution == MediaSamples.size)
+        let prefix = [Codec.h264: "avc1.", .vp9: "vp09.00.", .av1: "av01.0."][codec] ?? ""
+        #expect(variant.codecs.count == 1 && variant.codecs[0].hasPrefix(prefix), "\(variant.codecs)")
+        let demuxed = try DemuxedFile(try Self.bytes(of: playlist, packager))
+        #expect(demuxed.packets.count == 45)
+        #expect(demuxed.packets.filter(\.isKeyFrame).count == 3)
+        #expect(demuxed.frames.count == 45)
+        let first = try #require(demuxed.frames.first?.time)
+        for (index, frame) in demuxed.frames.enumerated() {
+            let expected = first + ClockRate.video.span(ofTicks: Int64(index) * 3_000)
+            #expect((frame.time - expected).magnitude <= .microseconds(25), "frame \(index)")
+            let difference = MediaSamples.difference(frame.frame, MediaSamples.frame(index))
+            #expect(difference < 12, "frame \(index) differs by \(difference)")
+        }
+    }
+
+    @Test("a publisher that changes its codec begins a discontinuity with another initialization segment")
+    func change() throws {
+        let first = try Self.encode(.h264, 0..<30, size: MediaSamples.size)
+        let second = try Self.encode(.vp9, 30..<60, size: MediaSamples.size)
+        let third = try Self.encode(.av1, 60..<90, size: MediaSamples.size)
+        let packager = Self.package(first + second + third)
+        let playlist = try #require(packager.mediaPlaylist(of: "video"))
+        #expect(playlist.segments.filter(\.isDiscontinuity).count == 2)
+        #expect(Set(playlist.segments.compactMap { $0.initialization?.uri }).count == 3)
+        #expect(packager.multivariantPlaylist?.variants.first?.codecs.first?.hasPrefix("av01.") == true)
+    }
+
+    @Test("frames that are malformed are dropped, and the next key frame continues", arguments: [Codec.vp9, .av1])
+    func malformed(codec: Codec) throws {
+        var encoded = try Self.encode(codec, 0..<45, size: MediaSamples.size)
+        encoded[0].bytes = []
+        encoded[15].bytes = [UInt8](repeating: 0xFF, count: 40)
+        let packager = Self.package(encoded)
+        let playlist = try #require(packager.mediaPlaylist(of: "video"))
+        let demuxed = try DemuxedFile(try Self.bytes(of: playlist, packager))
+        #expect(demuxed.packets.first?.isKeyFrame == true)
+        #expect((15...30).contains(demuxed.packets.count), "\(demuxed.packets.count) frames")
+    }
+
+    /// Returns an initialization segment with all segments that follow it.
+    private static func bytes(of playlist: MediaPlaylist, _ packager: StreamPackager) throws -> [UInt8] {
+        func file(_ uri: String) throws -> [UInt8] {
+            let name = String(try #require(uri.split(separator: "/").last))
+            let file = try #require(PackagedFile(name: name, instance: "i1", isText: false))
+            return try #require(packager.file(file, of: "video"))
+        }
+        let map = try #require(playlist.segments.first?.initialization?.uri)
+        return try file(map) + playlist.segments.filter { !$0.isGap }.flatMap { try file(try #require($0.uri)) }
+    }
+}

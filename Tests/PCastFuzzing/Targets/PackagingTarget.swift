@@ -3,15 +3,17 @@ import PCastEdgeAuth
 import PCastHLS
 import PCastPackaging
 
-/// Packages access units of a publisher. Each chunk of the input begins with two bytes that move the timestamp and the
-/// capture time; an empty chunk is a loss.
+/// Packages access units of a publisher. The first byte of the input selects the codec of the video. Each chunk begins with two
+/// bytes that move the timestamp and the capture time; an empty chunk is a loss.
 enum PackagingTarget {
     static func run(_ bytes: [UInt8]) throws(BrokenInvariant) -> Bool {
-        var input = FuzzInput(bytes)
+        let codecs: [Codec] = [.h264, .h265, .av1, .vp9]
+        let codec = codecs[Int(bytes.first ?? 0) % codecs.count]
+        var input = FuzzInput(Array(bytes.dropFirst()))
         var packager = StreamPackager(
             PackagerConfiguration(instance: "f"),
             renditions: [
-                RenditionDescription(name: "v", source: .h264, bitrate: .kilobits(500)),
+                RenditionDescription(name: "v", source: .video, bitrate: .kilobits(500)),
                 RenditionDescription(name: "a", source: .opus(channels: 2), bitrate: .kilobits(64)),
             ])
         var timestamp: Int64 = 0
@@ -26,7 +28,7 @@ enum PackagingTarget {
             let step = Int64(Int8(bitPattern: chunk[0]))
             timestamp &+= step * (chunk[1] & 1 == 0 ? 1_500 : 90_000 * 600)
             captured = captured + .milliseconds(step * (chunk[1] & 2 == 0 ? 17 : 600_000))
-            let unit = AccessUnit(bytes: Array(chunk[2...]), timestamp: timestamp, captureTime: captured)
+            let unit = AccessUnit(codec: codec, bytes: Array(chunk[2...]), timestamp: timestamp, captureTime: captured)
             packager.append(unit, to: chunk[1] & 4 == 0 ? "v" : "a")
             if chunk[1] & 8 != 0 { packager.advance(to: captured + .seconds(Int64(chunk[1] >> 4))) }
         }
@@ -73,17 +75,28 @@ enum PackagingTarget {
     }
 
     static let corpus: [[UInt8]] = [
-        FuzzInput.chunks((0..<16).flatMap { number in frames(UInt8(number)) }),
-        FuzzInput.chunks([
-            [0, 0] + PayloadTarget.accessUnits[0], [40, 0] + PayloadTarget.accessUnits[1], [],
-            [90, 8] + PayloadTarget.accessUnits[0], [1, 3] + PayloadTarget.accessUnits[1],
-            [255, 2] + PayloadTarget.accessUnits[0], [3, 0xF8] + PayloadTarget.accessUnits[0],
-        ]),
+        [0] + FuzzInput.chunks((0..<16).flatMap { number in frames(PayloadTarget.accessUnits, UInt8(number)) }),
+        [0]
+            + FuzzInput.chunks([
+                [0, 0] + PayloadTarget.accessUnits[0], [40, 0] + PayloadTarget.accessUnits[1], [],
+                [90, 8] + PayloadTarget.accessUnits[0], [1, 3] + PayloadTarget.accessUnits[1],
+                [255, 2] + PayloadTarget.accessUnits[0], [3, 0xF8] + PayloadTarget.accessUnits[0],
+            ]),
+        [1] + FuzzInput.chunks((0..<16).flatMap { number in frames(PayloadTarget.h265Units, UInt8(number)) }),
+        // Frames in another order than they are decoded.
+        [1]
+            + FuzzInput.chunks([
+                [2, 0] + PayloadTarget.h265Units[0], [6, 0] + PayloadTarget.h265Units[1],
+                [252, 0] + PayloadTarget.h265Units[1], [2, 0] + PayloadTarget.h265Units[1],
+                [6, 0] + PayloadTarget.h265Units[0],
+            ]),
+        [2] + FuzzInput.chunks((0..<16).flatMap { number in frames(PayloadTarget.av1Units, UInt8(number)) }),
+        [3] + FuzzInput.chunks((0..<16).flatMap { number in frames(PayloadTarget.vp9Frames, UInt8(number)) }),
     ]
 
-    /// Returns the chunks of a video frame and an audio packet. Each eighth frame is a key frame.
-    private static func frames(_ number: UInt8) -> [[UInt8]] {
-        let video: [UInt8] = [2, 0] + PayloadTarget.accessUnits[number % 8 == 0 ? 0 : 1]
+    /// Returns the chunks of a video frame and an audio packet. Each eighth frame is a key frame, the first of two units.
+    private static func frames(_ units: [[UInt8]], _ number: UInt8) -> [[UInt8]] {
+        let video: [UInt8] = [2, 0] + units[number % 8 == 0 ? 0 : 1]
         let audio: [UInt8] = [0, 4, 0xFC, 1, number]
         return [video, audio]
     }

@@ -134,12 +134,13 @@ enum PayloadTarget {
         ]),
     ]
 
+    static let av1Units: [[UInt8]] = [
+        hexadecimal("12000a0a00000003b67f736be401322010") + Array(1...31),
+        hexadecimal("120036282030") + Array(1...31),
+    ]
+
     static let av1Corpus: [[UInt8]] = [
-        FuzzInput.chunks(
-            [
-                hexadecimal("12000a0a00000003b67f736be401322010") + Array(1...31),
-                hexadecimal("120036282030") + Array(1...31),
-            ].flatMap { packetize(.av1, $0, 24).map(\.bytes) + [[]] }),
+        FuzzInput.chunks(av1Units.flatMap { packetize(.av1, $0, 24).map(\.bytes) + [[]] }),
         // Elements with a count and with sizes of their own.
         FuzzInput.chunks([hexadecimal("38 02 1200 0c 0a0a00000003b67f736be401 30100707"), []]),
     ]

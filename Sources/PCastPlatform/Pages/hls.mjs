@@ -312,7 +312,10 @@ export class HLSPlayer extends EventTarget {
       // Variants are ordered by their bit rate.
       const isVideo = (/** @type {Variant} */ { codecs }) => codecs.some((codec) => HLSPlayer.#container(codec) === "video/mp4");
       const best = usable.find(isVideo) ?? usable[0];
-      if (!best || !Source) throw new Error("this browser supports none of the codecs");
+      if (!best || !Source) {
+        const codecs = [...new Set(variants.flatMap((variant) => variant.codecs))].join(", ");
+        throw new Error(`this browser supports none of the codecs: ${codecs}`);
+      }
       const alternatives = usable.filter((variant) => variant.audio === best.audio && isVideo(variant) === isVideo(best));
       const source = new Source();
       this.#objectURL = URL.createObjectURL(source);

@@ -1,7 +1,7 @@
 #ifndef PCAST_CPIPEWIRE_SHIM_H
 #define PCAST_CPIPEWIRE_SHIM_H
 
-// The part of libpipewire 0.3 (0.3.50 and later) that video streams and the list of cameras require. The library is loaded
+// The part of libpipewire 0.3 (0.3.50 and later) that streams of video and audio and the lists of devices require. The library is loaded
 // when the first of them is requested, so that a build does not require its headers and a machine without a PipeWire
 // server does not load it. The declarations are of its stable ABI.
 
@@ -27,6 +27,16 @@ typedef struct { cpw_memory *memory; void *user_data; uint64_t size, requested; 
 // spa_meta_header and the first region of spa_meta_region.
 typedef struct { uint32_t flags, offset; int64_t timestamp, decode_offset; uint64_t sequence; } cpw_header;
 typedef struct { int32_t left, top; uint32_t width, height; } cpw_crop;
+
+// pw_time until its member `avail_buffers`.
+typedef struct {
+    int64_t now;
+    uint32_t numerator, denominator;
+    uint64_t ticks;
+    int64_t delay;
+    uint64_t queued, buffered;
+    uint32_t queued_buffers, available_buffers;
+} cpw_time;
 
 // spa_hook, which the library fills.
 typedef struct { void *members[6]; } cpw_hook;
@@ -87,7 +97,15 @@ typedef struct {
     void (*parameter)(void *data, int sequence, uint32_t id, uint32_t index, uint32_t next, const void *parameter);
 } cpw_node_events;
 
-// The first members of pw_core_methods, pw_registry_methods and pw_node_methods.
+// pw_client_info, and pw_client_events of version 0.
+typedef struct { uint32_t id; uint64_t changes; const cpw_properties *properties; } cpw_client_info;
+typedef struct {
+    uint32_t version;
+    void (*info)(void *data, const cpw_client_info *info);
+    void (*permissions)(void *data, uint32_t index, uint32_t count, const void *permissions);
+} cpw_client_events;
+
+// The first members of pw_core_methods, pw_registry_methods, pw_node_methods and pw_client_methods.
 typedef struct {
     uint32_t version;
     int (*add_listener)(void *object, cpw_hook *hook, const cpw_core_events *events, void *data);
@@ -108,6 +126,10 @@ typedef struct {
     int (*subscribe)(void *object, uint32_t *ids, uint32_t count);
     int (*list)(void *object, int sequence, uint32_t id, uint32_t start, uint32_t count, const void *filter);
 } cpw_node_methods;
+typedef struct {
+    uint32_t version;
+    int (*add_listener)(void *object, cpw_hook *hook, const cpw_client_events *events, void *data);
+} cpw_client_methods;
 
 enum {
     CPW_INPUT = 0,
@@ -116,6 +138,7 @@ enum {
     CPW_STATE_STREAMING = 3,
     CPW_AUTOCONNECT = 1,
     CPW_MAP_BUFFERS = 4,
+    CPW_REAL_TIME_PROCESS = 16,
     CPW_DONT_RECONNECT = 128,
     CPW_META_HEADER = 1,
     CPW_META_CROP = 2,
@@ -146,6 +169,7 @@ enum {
     F(void, stream_add_listener, (void *, cpw_hook *, const cpw_stream_events *, void *)) \
     F(int, stream_connect, (void *, int, uint32_t, int, const void **, uint32_t)) \
     F(int, stream_update_params, (void *, const void **, uint32_t)) \
+    F(int, stream_get_time_n, (void *, cpw_time *, size_t)) \
     F(cpw_buffer *, stream_dequeue_buffer, (void *)) \
     F(int, stream_queue_buffer, (void *, cpw_buffer *))
 
@@ -191,6 +215,19 @@ static inline void *cpw_camera_stream(const cpw_library *library, void *core, co
             "node.target", name, (const char *)NULL));
 }
 
+// Creates the stream of audio in pieces of 10 ms: what an output plays, or what a microphone or a program delivers. `serial`
+// and `node` are the serial and the identifier of a node; null for the default output.
+static inline void *cpw_audio_stream(
+    const cpw_library *library, void *core, int is_output, const char *serial, const char *node) {
+    return library->stream_new(
+        core, "pcast audio",
+        library->properties_new(
+            "media.type", "Audio", "media.category", "Capture", "media.role", "Production", "node.name", "pcast",
+            "node.latency", "480/48000", "stream.capture.sink", is_output ? "true" : "false",
+            serial ? "target.object" : NULL, serial, "node.target", node, "node.dont-fallback", "true",
+            (const char *)NULL));
+}
+
 // MARK: Methods of objects
 
 #define CPW_METHODS(kind, proxy) const kind *methods = (const kind *)((const cpw_interface *)(proxy))->methods
@@ -230,6 +267,18 @@ static inline void *cpw_registry_bind_node(void *registry, uint32_t id) {
 static inline void cpw_node_listen(void *node, cpw_hook *hook, const cpw_node_events *events, void *data) {
     CPW_METHODS(cpw_node_methods, node);
     methods->add_listener(CPW_OBJECT(node), hook, events, data);
+}
+
+// Returns a proxy of a client of the server; null if there is no memory.
+static inline void *cpw_registry_bind_client(void *registry, uint32_t id) {
+    CPW_METHODS(cpw_registry_methods, registry);
+    return methods->bind(CPW_OBJECT(registry), id, "PipeWire:Interface:Client", 3, 0);
+}
+
+// Adds a listener to a client, which reports its properties.
+static inline void cpw_client_listen(void *client, cpw_hook *hook, const cpw_client_events *events, void *data) {
+    CPW_METHODS(cpw_client_methods, client);
+    methods->add_listener(CPW_OBJECT(client), hook, events, data);
 }
 
 // Requests all values of a parameter of a node.

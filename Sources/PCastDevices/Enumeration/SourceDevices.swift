@@ -9,8 +9,7 @@ package enum SourceDevices {
         let found =
             mediaType == .video
             ? cameras() + screens()
-            : Microphones.enumerate() + PulseMicrophones.enumerate() + SystemAudioOutputs.enumerate()
-                + ApplicationAudio.enumerate()
+            : Microphones.enumerate() + ServerAudio.enumerate()
         do throws(DeviceRulesError) {
             return try DeviceRules.standard.applied(to: found) + ComputedDevices.list(mediaType)
         } catch {
@@ -99,9 +98,10 @@ package enum SourceDevices {
                     return try PortalScreens.find(portal)
                 }
             }
-            let named = try list(mediaType).filter { $0.info.id == id }
+            let all = try list(mediaType)
+            let named = mediaType == .audio ? ServerAudio.find(id, in: all) : all.filter { $0.info.id == id }
             guard named.isEmpty, mediaType == .video, let other = Cameras.identifier(of: id) else { return named }
-            return try list(mediaType).filter { $0.info.id == other }
+            return all.filter { $0.info.id == other }
         case .screen(let text) where mediaType == .video:
             let portal =
                 if let text { try PortalSpecification.parse(text) } else { PortalSpecification.standard() }
@@ -111,10 +111,10 @@ package enum SourceDevices {
                     try text.map { text throws(DeviceError) in try ScreenSpecification(text) } ?? ScreenSpecification())
             ]
         case .screen(let id):
-            return try all(.systemOutput).filter { device in
-                id.map { device.info.id == $0 } ?? (ApplicationAudio.name(inID: device.info.id) == nil)
-            }
-        case .application(let name) where mediaType == .audio: return [try ApplicationAudio.find(name)]
+            let outputs = try all(.systemOutput)
+            if let id { return ServerAudio.find(id, in: outputs) }
+            return outputs.filter { ApplicationAudio.name(inID: $0.info.id) == nil }
+        case .application(let name) where mediaType == .audio: return [try ServerAudio.program(name)]
         case .synthetic: return ComputedDevices.list(mediaType).filter { $0.info.deviceType == .synthetic }
         case .null: return ComputedDevices.list(mediaType).filter { $0.info.deviceType == .null }
         case .camera: throw .unusable("\(source)", reason: "a camera has no audio")
@@ -158,17 +158,10 @@ package enum SourceDevices {
     static func open(_ selection: AudioSelection) throws(DeviceError) -> any AudioSource {
         let (device, configuration) = (selection.device.info, selection.configuration)
         switch device.deviceType {
-        case .physical:
-            if let name = PulseMicrophones.name(inID: device.id) {
-                return try SystemAudioSource(microphone: name, channels: configuration.channels.channels)
-            }
+        case .physical, .systemOutput:
+            let source = try ServerAudio.open(device, channels: configuration.channels.channels)
+            if let source { return source }
             return try MicrophoneSource(id: device.id, configuration: configuration)
-        case .systemOutput:
-            let channels = configuration.channels.channels
-            if let name = ApplicationAudio.name(inID: device.id) {
-                return try ApplicationAudioSource(name: name, channels: channels)
-            }
-            return try SystemAudioSource(id: device.id, channels: channels)
         case .synthetic: return SyntheticAudioSource(channels: configuration.channels.channels)
         case .null, .uri: return NullAudioSource(channels: configuration.channels.channels)
         }
@@ -183,7 +176,7 @@ extension SourceDevices {
         let known = Mutex(try devices(mediaType))
         let (stream, continuation) = AsyncStream<SourceDeviceChange>.makeStream(bufferingPolicy: .bufferingNewest(256))
         let report = { @Sendable in
-            // The devices are listed while the lock is held, because two monitors report changes.
+            // The devices are listed while the lock is held, because several monitors report changes.
             known.withLock { known in
                 guard let now = try? devices(mediaType) else { return }
                 for device in known where !now.contains(where: { $0.id == device.id }) {
@@ -196,11 +189,11 @@ extension SourceDevices {
             }
         }
         let nodes = try DeviceNodeMonitor(changed: report)
-        let cameras = mediaType == .video ? try PipeWireCameraMonitor(changed: report) : nil
+        let others = try PipeWireDeviceMonitor(mediaType == .video ? .cameras : .audio, changed: report)
         let audio = mediaType == .audio ? try PulseDeviceMonitor(changed: report) : nil
         continuation.onTermination = { _ in
             nodes.stop()
-            cameras?.stop()
+            others.stop()
             audio?.stop()
         }
         return stream

@@ -57,6 +57,13 @@ final class PipeWireConnection: @unchecked Sendable {
     /// Starts the library's thread. Returns whether it runs.
     func start() -> Bool { calls.thread_loop_start(loop) >= 0 }
 
+    /// Uses the library while its thread waits. It must not be called on that thread's callbacks, nor after `close`.
+    func locked<Result>(_ body: () -> Result) -> Result {
+        calls.thread_loop_lock(loop)
+        defer { calls.thread_loop_unlock(loop) }
+        return body()
+    }
+
     /// Stops the library's thread, and waits for it. After that, objects of the connection can be destroyed.
     func stop() { if !isClosed { calls.thread_loop_stop(loop) } }
 
@@ -71,7 +78,8 @@ final class PipeWireConnection: @unchecked Sendable {
     }
 }
 
-/// libpipewire, which is loaded at run time when a screen or a camera is captured, or cameras are listed.
+/// libpipewire, which is loaded at run time when a screen, a camera or audio is captured, or devices are
+/// listed.
 private struct PipeWireLibrary: @unchecked Sendable {  // initialized before it is shared
     let calls: cpw_library
 

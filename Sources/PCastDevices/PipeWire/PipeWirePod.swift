@@ -16,6 +16,8 @@ package struct PipeWirePod: Hashable, Sendable {
         case range(Value, Value, Value)
         /// A mask of accepted bits.
         case flags(Int32)
+        /// Several identifiers, such as the positions of channels. They are written, and not read.
+        case ids([UInt32])
     }
 
     /// The identifiers of SPA types, in `spa/utils/type.h`.
@@ -24,6 +26,7 @@ package struct PipeWirePod: Hashable, Sendable {
         static let integer: UInt32 = 4
         static let rectangle: UInt32 = 10
         static let fraction: UInt32 = 11
+        static let array: UInt32 = 13
         static let object: UInt32 = 15
         static let choice: UInt32 = 19
     }
@@ -111,6 +114,8 @@ package struct PipeWirePod: Hashable, Sendable {
         case .id(let id): [id]
         case .integer(let number), .flags(let number): [UInt32(bitPattern: number)]
         case .rectangle(let width, let height): [width, height]
+        // The size and the type of an element precede the elements.
+        case .ids(let ids): [4, TypeID.id] + ids
         case .fraction(let numerator, let denominator): [numerator, denominator]
         case .anyOf, .range: []
         }
@@ -123,6 +128,7 @@ package struct PipeWirePod: Hashable, Sendable {
         case .rectangle: TypeID.rectangle
         case .fraction: TypeID.fraction
         case .anyOf, .range: TypeID.choice
+        case .ids: TypeID.array
         }
     }
 

@@ -2,15 +2,31 @@ import CPipeWire
 import PCastCore
 import PCastIO
 
-/// The video sources of a PipeWire server, such as cameras, from the connection on.
+/// The nodes of a PipeWire server that offer video or audio, such as cameras and outputs, from the connection on.
 ///
 /// The objects of the library are used on its thread, and after it has stopped.
 final class PipeWireRegistry: @unchecked Sendable {
-    /// A node that offers video.
+    /// The nodes that are reported.
+    enum Interest: Hashable, Sendable {
+        /// Video sources, with their formats.
+        case cameras
+        /// Outputs, microphones and programs that play, and the clients of the server, which have the names of the programs.
+        case audio
+
+        /// The values of `media.class`.
+        fileprivate var classes: Set<String> {
+            switch self {
+            case .cameras: ["Video/Source"]
+            case .audio: ["Audio/Sink", "Audio/Source", "Audio/Source/Virtual", "Stream/Output/Audio"]
+            }
+        }
+    }
+
+    /// A node that offers video or audio.
     struct Node: Hashable, Sendable {
         /// The properties, such as `node.name`.
         var properties: [String: String] = [:]
-        /// The formats, with their choices.
+        /// The formats of a video source, with their choices.
         var formats: [PipeWirePod] = []
     }
 
@@ -18,27 +34,34 @@ final class PipeWireRegistry: @unchecked Sendable {
     struct State: Sendable {
         /// The nodes, by their identifiers.
         var nodes: [UInt32: Node] = [:]
+        /// The properties of the clients, by their identifiers, if audio is reported.
+        var clients: [UInt32: [String: String]] = [:]
         /// Whether all nodes that were present at the connection are known with their properties and formats.
         var isComplete = false
-        /// The number of changes after that.
+        /// The number of changes of nodes after that.
         var changes = 0
+        /// The number of changes of the properties of clients. A list of devices makes one, because it is a client, too.
+        var clientChanges = 0
         /// The reason for which the connection ended; nil while it is open.
         var end: String?
         /// Whether `interrupt` was called.
         var isInterrupted = false
     }
 
-    /// The most nodes and formats of a node that are kept. A server has few.
+    /// The most nodes, clients, and formats of a node that are kept. A server has few.
     private static let mostNodes = 256
+    private static let mostClients = 256
     private static let mostFormats = 256
 
     /// The parameter of a node's formats.
     private static let formats: UInt32 = 3
 
+    private let interest: Interest
     private let connection: PipeWireConnection
     private let state: Monitor<State>
     private var registry: UnsafeMutableRawPointer?
     private var bound: [UInt32: BoundNode] = [:]
+    private var clients: [UInt32: BoundClient] = [:]
     /// The number of answers to synchronizations: the first one follows the list of objects, and the second one the
     /// properties of those that were bound.
     private var answers = 0
@@ -47,7 +70,8 @@ final class PipeWireRegistry: @unchecked Sendable {
     private let registryEvents: UnsafeMutablePointer<cpw_registry_events>
 
     /// Connects to the user's server. Throws `DeviceError.faulty` if there is none.
-    init() throws(DeviceError) {
+    init(_ interest: Interest) throws(DeviceError) {
+        self.interest = interest
         connection = try PipeWireConnection("PipeWire")
         state = Monitor(State())
         hooks = .allocate(capacity: 2)
@@ -76,6 +100,7 @@ final class PipeWireRegistry: @unchecked Sendable {
     func close() {
         connection.stop()
         bound = [:]
+        clients = [:]
         if let registry { connection.calls.proxy_destroy(registry) }
         registry = nil
         connection.close()
@@ -84,6 +109,14 @@ final class PipeWireRegistry: @unchecked Sendable {
     /// Waits until `body` returns a value, or the deadline is reached.
     func wait<Result>(until deadline: Instant?, for body: (State) -> Result?) -> Result? {
         state.wait(until: deadline) { body($0) }
+    }
+
+    /// The current state.
+    var current: State { state.withLock { state, _ in state } }
+
+    /// The number of changes of nodes and clients, and the reason for which the connection ended.
+    var progress: (changes: Int, end: String?) {
+        state.withLock { state, _ in (state.changes + state.clientChanges, state.end) }
     }
 
     /// Ends the waiting of other threads, which read `isInterrupted`.
@@ -119,8 +152,12 @@ final class PipeWireRegistry: @unchecked Sendable {
     private static var registryListeners: cpw_registry_events {
         var events = cpw_registry_events()
         events.added = { data, id, _, type, _, properties in
-            guard let type, String(cString: type) == "PipeWire:Interface:Node" else { return }
-            PipeWireRegistry.registry(data)?.added(id, PipeWireRegistry.properties(properties))
+            guard let type, let registry = PipeWireRegistry.registry(data) else { return }
+            switch String(cString: type) {
+            case "PipeWire:Interface:Node": registry.added(id, PipeWireRegistry.properties(properties))
+            case "PipeWire:Interface:Client": registry.clientAdded(id)
+            default: break
+            }
         }
         events.removed = { data, id in PipeWireRegistry.registry(data)?.removed(id) }
         return events
@@ -150,7 +187,7 @@ final class PipeWireRegistry: @unchecked Sendable {
     }
 
     private func added(_ id: UInt32, _ properties: [String: String]) {
-        guard properties["media.class"] == "Video/Source", bound.count < Self.mostNodes, let registry,
+        guard interest.classes.contains(properties["media.class"] ?? ""), bound.count < Self.mostNodes, let registry,
             let proxy = cpw_registry_bind_node(registry, id)
         else { return }
         change { $0.nodes[id] = Node(properties: properties) }
@@ -165,12 +202,25 @@ final class PipeWireRegistry: @unchecked Sendable {
                     state.nodes[id]?.formats.append(pod)
                 }
             })
-        cpw_node_list(proxy, Self.formats)
+        if interest == .cameras { cpw_node_list(proxy, Self.formats) }
         // The answer reports the change, after the properties and the formats.
         if answers > 0 { cpw_core_synchronize(connection.core) }
     }
 
+    private func clientAdded(_ id: UInt32) {
+        guard interest == .audio, clients.count < Self.mostClients, let registry,
+            let proxy = cpw_registry_bind_client(registry, id)
+        else { return }
+        clients[id] = BoundClient(proxy, connection.calls) { [weak self] properties in
+            self?.change { state in
+                state.clients[id] = properties
+                state.clientChanges += 1
+            }
+        }
+    }
+
     private func removed(_ id: UInt32) {
+        if clients.removeValue(forKey: id) != nil { return change { $0.clients[id] = nil } }
         guard bound.removeValue(forKey: id) != nil else { return }
         change { state in
             state.nodes[id] = nil
@@ -225,5 +275,37 @@ private final class BoundNode {
             if let pod = PipeWirePod(bytes, keepsChoices: true) { BoundNode.node(data)?.format(pod) }
         }
         return events
+    }
+}
+
+/// The proxy of a client of the server, which reports its properties. It is released on the library's thread, or after it has
+/// stopped.
+private final class BoundClient {
+    private let proxy: UnsafeMutableRawPointer
+    private let calls: cpw_library
+    private let properties: ([String: String]) -> Void
+    private let hook: UnsafeMutablePointer<cpw_hook>
+    private let events: UnsafeMutablePointer<cpw_client_events>
+
+    init(
+        _ proxy: UnsafeMutableRawPointer, _ calls: cpw_library, properties: @escaping ([String: String]) -> Void
+    ) {
+        (self.proxy, self.calls, self.properties) = (proxy, calls, properties)
+        hook = .allocate(capacity: 1)
+        hook.initialize(to: cpw_hook())
+        events = .allocate(capacity: 1)
+        events.initialize(to: cpw_client_events())
+        events.pointee.info = { data, info in
+            guard let data, let info else { return }
+            let client = Unmanaged<BoundClient>.fromOpaque(data).takeUnretainedValue()
+            client.properties(PipeWireRegistry.properties(info.pointee.properties))
+        }
+        cpw_client_listen(proxy, hook, events, Unmanaged.passUnretained(self).toOpaque())
+    }
+
+    deinit {
+        calls.proxy_destroy(proxy)
+        hook.deallocate()
+        events.deallocate()
     }
 }

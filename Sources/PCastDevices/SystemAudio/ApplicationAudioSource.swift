@@ -95,7 +95,8 @@ package enum ApplicationAudio {
     /// Returns the name of the program that an identifier names; nil if it is another device.
     static func name(inID id: String) -> String? { id.hasPrefix(prefix) ? String(id.dropFirst(prefix.count)) : nil }
 
-    private static func device(_ name: String) -> SourceDevice {
+    /// Returns the device of a program.
+    static func device(_ name: String) -> SourceDevice {
         SourceDevice(
             info: SourceDeviceInfo(
                 id: prefix + name, name: "Audio of the program \(name)", mediaType: .audio, deviceType: .systemOutput),

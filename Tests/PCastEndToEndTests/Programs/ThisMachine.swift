@@ -71,6 +71,9 @@ enum ThisMachine {
         return missing.isEmpty || dropFrame(part, "\(missing.joined(separator: ", ")) is not installed in \(folder)")
     }()
 
+    /// Whether a session with PipeWire can be started, and programs that play on it.
+    static let hasPipeWireAudio = hasWaylandDesktop && can("audio of PipeWire", when: ["pw-play"])
+
     /// nginx, as it is installed or as scripts/peers has unpacked it without starting a service; nil if there is none.
     static let nginx: String? = {
         let unpacked = "\(cache)/nginx/usr/sbin/nginx"

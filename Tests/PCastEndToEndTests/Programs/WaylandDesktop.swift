@@ -38,7 +38,7 @@ final class WaylandDesktop: Sendable {
             "HOME": home, "XDG_CONFIG_HOME": "\(home)/config", "XDG_STATE_HOME": "\(home)/state",
             "XDG_DATA_HOME": "\(home)/data", "XDG_CACHE_HOME": "\(home)/cache", "XDG_CURRENT_DESKTOP": "sway",
             "DBUS_SESSION_BUS_ADDRESS": "unix:path=\(workspace.runtimeDirectory)/bus", "DISPLAY": "",
-            "WAYLAND_DISPLAY": "",
+            "WAYLAND_DISPLAY": "", "PULSE_SERVER": "",
         ]
         try configure(home, chooser)
         try await workspace.run(
@@ -98,6 +98,55 @@ final class WaylandDesktop: Sendable {
         }
         try await succeeds("sh", ["-c", "pw-cli ls Node | grep -q '\(name)'"], camera)
         return camera
+    }
+
+    /// Creates an output of PipeWire without hardware, and waits until the server lists it.
+    func createOutput(_ name: String) async throws {
+        let properties = """
+            { factory.name=support.null-audio-sink node.name=\(name) node.description="Test \(name)" \
+            media.class=Audio/Sink object.linger=true audio.position=[FL FR] }
+            """
+        let creation = try start("pw-cli", ["create-node", "adapter", properties])
+        try await creation.expectExitStatus(0)
+        try await succeeds("sh", ["-c", "pw-cli ls Node | grep -q '\(name)'"], creation, isOver: true)
+    }
+
+    /// Plays a tone on PipeWire by a program of a name, or as a microphone of a name, and waits until the server lists it.
+    func play(_ frequency: Double, as name: String, isMicrophone: Bool = false) async throws -> RunningProgram {
+        let path = workspace.path("\(Int(frequency)).wav")
+        if !FileManager.default.fileExists(atPath: path) {
+            try Self.tone(frequency).write(to: URL(fileURLWithPath: path))
+        }
+        let role = isMicrophone ? "media.class=Audio/Source" : "media.role=Music"
+        let properties = "{ application.name=\"\(name)\" node.name=\"\(name)\" \(role) }"
+        let player = try start("pw-play", ["-P", properties, path])
+        try await succeeds("sh", ["-c", "pw-cli ls Node | grep -q '\(name)'"], player)
+        return player
+    }
+
+    /// Returns a file of ten minutes with a tone of half the full scale, mono at 8 kHz.
+    private static func tone(_ frequency: Double) -> Data {
+        let (rate, seconds) = (8_000, 600)
+        var second = Data()
+        for index in 0..<rate {
+            let sample = Int16(16_384 * sin(2 * .pi * frequency * Double(index) / Double(rate)))
+            withUnsafeBytes(of: sample.littleEndian) { second.append(contentsOf: $0) }
+        }
+        let size = second.count * seconds
+        var file = Data("RIFF".utf8)
+        func append(_ number: Int, _ count: Int) {
+            withUnsafeBytes(of: UInt32(number).littleEndian) { file.append(contentsOf: $0.prefix(count)) }
+        }
+        append(36 + size, 4)
+        file.append(Data("WAVEfmt ".utf8))
+        // PCM with one channel, the bytes per second and per sample, and the bits of a sample.
+        for (number, count) in [(16, 4), (1, 2), (1, 2), (rate, 4), (rate * 2, 4), (2, 2), (16, 2)] {
+            append(number, count)
+        }
+        file.append(Data("data".utf8))
+        append(size, 4)
+        for _ in 0..<seconds { file.append(second) }
+        return file
     }
 
     /// Starts the compositor with an output of 60 Hz.
@@ -178,11 +227,13 @@ final class WaylandDesktop: Sendable {
             ], program)
     }
 
-    /// Repeats a command until it succeeds, while the program that it asks is running.
-    private func succeeds(_ command: String, _ arguments: [String], _ program: RunningProgram) async throws {
+    /// Repeats a command until it succeeds, while the program that it asks is running, or after it if `isOver` is true.
+    private func succeeds(
+        _ command: String, _ arguments: [String], _ program: RunningProgram, isOver: Bool = false
+    ) async throws {
         let deadline = ContinuousClock.now + .timeout
         while try await start(command, arguments).exitStatus() != 0 {
-            guard program.isRunning, ContinuousClock.now < deadline else {
+            guard isOver || program.isRunning, ContinuousClock.now < deadline else {
                 throw EndToEndFailure("\(command) \(arguments.joined(separator: " ")) fails\n\(program.report)")
             }
             try await ContinuousClock().sleep(for: .milliseconds(50))

@@ -25,6 +25,7 @@ enum AudioServerKind: Hashable {
     ///   - isPulseAudioRequested: Whether `PULSE_SERVER` names a server.
     ///   - hasPipeWire: Returns whether there is a PipeWire server with audio.
     ///   - pulseAudioName: Returns the name of the PulseAudio server; nil without one.
+    /// - Returns: The server to use.
     static func choose(
         isPulseAudioRequested: Bool, hasPipeWire: () -> Bool, pulseAudioName: () -> String?
     ) -> AudioServerKind {

@@ -10,6 +10,9 @@ enum PipeWirePodTarget {
             let sides = [format.dimensions.width, format.dimensions.height]
             try check(sides.allSatisfy { (1...PipeWireVideoFormat.longestSide).contains($0) }, "\(format.dimensions)")
         }
+        if let format = PipeWireAudioFormat(pod, rate: AudioFrame.sampleRate) {
+            try check((1...2).contains(format.channels), "\(format.channels) channels")
+        }
         if let offered = bytes.withUnsafeBytes({ PipeWirePod($0, keepsChoices: true) }) {
             let formats = PipeWireCameraFormats.list([offered])
             try check(formats.count <= PipeWireCameraFormats.maximum, "\(formats.count) formats")
@@ -40,6 +43,8 @@ enum PipeWirePodTarget {
                 0x20003: .range(.rectangle(640, 480), .rectangle(160, 120), .rectangle(1_920, 1_080)),
                 0x20004: .anyOf([.fraction(30, 1), .fraction(15, 2)]),
             ])
-        return ([offer, chosen, camera] + PipeWireVideoFormat.buffers()).map { $0.words.withUnsafeBytes { Array($0) } }
+        let audio = PipeWireAudioFormat.offer(channels: 2, rate: AudioFrame.sampleRate)
+        let pods = [offer, chosen, camera, audio] + PipeWireVideoFormat.buffers()
+        return pods.map { $0.words.withUnsafeBytes { Array($0) } }
     }()
 }

@@ -196,6 +196,7 @@ final class PipeWireAudioCapture: @unchecked Sendable {
         let (changes, end) = registry.progress
         if let end { return .vanished("the connection to the PipeWire server was lost (\(end))") }
         let now = MonotonicClock.now()
+        // A stream that the server ends is started again, but not repeatedly if the server refuses that.
         let hasEnded = voices.values.contains { $0.stream.isOver } && now - lastCheck > Self.checkInterval
         guard changes != seenChanges || hasEnded else { return nil }
         (seenChanges, lastCheck) = (changes, now)
@@ -203,12 +204,13 @@ final class PipeWireAudioCapture: @unchecked Sendable {
             return .vanished("\(Self.description(of: target)) no longer exists")
         }
         for (target, voice) in voices where !wanted.contains(target) || voice.stream.isOver {
+            // Only a mix continues without the stream. Another one of the same name is a new source.
+            guard mix != nil else { return .vanished("the stream of \(Self.description(of: self.target)) has ended") }
             voices[target] = nil
             mix?.remove(Self.number(of: target))
         }
         for target in wanted where voices[target] == nil {
             let isPlayed = if case .microphone = self.target { false } else { true }
-            // The server refuses a node that has disappeared since.
             let stream = try? PipeWireAudioStream(
                 target, isPlayed: isPlayed, connection, channels: channels, wake: wake)
             if let stream { voices[target] = Voice(stream, channels: channels) }

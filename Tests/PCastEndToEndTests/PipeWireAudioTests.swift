@@ -43,7 +43,7 @@ extension EndToEnd {
                 let other = try await desktop.play(1_000, as: "Other")
                 var player = try await desktop.play(440, as: "Music box")
                 let scene = try await Scene("application:music BOX", on: desktop, in: workspace)
-                let shares = try await scene.heard.await([440], share: 0.9, others: [1_000])
+                let shares = try await scene.heard.awaitTones([440], share: 0.9, others: [1_000])
                 #expect(shares[0] < 0.02)
 
                 // The other program still plays.
@@ -51,7 +51,7 @@ extension EndToEnd {
                 try await scene.heard.awaitSilence()
                 #expect(other.isRunning)
                 player = try await desktop.play(440, as: "Music box")
-                try await scene.heard.await([440], share: 0.9)
+                try await scene.heard.awaitTones([440], share: 0.9)
 
                 // The publisher waits for the server.
                 try await desktop.kill(servers + [player, other])
@@ -59,7 +59,7 @@ extension EndToEnd {
                 servers = try await desktop.startPipeWire()
                 try await desktop.createOutput("speakers")
                 _ = try await desktop.play(440, as: "Music box")
-                try await scene.heard.await([440], share: 0.9)
+                try await scene.heard.awaitTones([440], share: 0.9)
                 try await scene.end()
             }
         }
@@ -74,13 +74,13 @@ extension EndToEnd {
                     try await desktop.play(1_000, as: "Other"), try await desktop.play(440, as: "Music box"),
                 ]
                 let scene = try await Scene("screen", on: desktop, in: workspace)
-                try await scene.heard.await([440, 1_000], share: 0.4)
+                try await scene.heard.awaitTones([440, 1_000], share: 0.4)
                 try await desktop.kill(servers + players)
                 try await scene.heard.awaitSilence()
                 _ = try await desktop.startPipeWire()
                 try await desktop.createOutput("headphones")
                 _ = try await desktop.play(600, as: "Other")
-                try await scene.heard.await([600], share: 0.9)
+                try await scene.heard.awaitTones([600], share: 0.9)
                 try await scene.end()
             }
         }
@@ -94,11 +94,11 @@ extension EndToEnd {
                 // Another one, which must not take its place.
                 _ = try await desktop.play(1_000, as: "other_microphone", isMicrophone: true)
                 let scene = try await Scene("microphone:pipewire:\(Self.microphone)", on: desktop, in: workspace)
-                try await scene.heard.await([600], share: 0.9)
+                try await scene.heard.awaitTones([600], share: 0.9)
                 try await desktop.kill([microphone])
                 try await scene.heard.awaitSilence()
                 _ = try await desktop.play(600, as: Self.microphone, isMicrophone: true)
-                try await scene.heard.await([600], share: 0.9)
+                try await scene.heard.awaitTones([600], share: 0.9)
                 try await scene.end()
             }
         }

@@ -1,5 +1,6 @@
 import Foundation
 import PCastCore
+import Testing
 
 /// The audio that a viewer plays, in a file that its audio device writes: two channels of 16 bits at 48 kHz.
 struct HeardAudio: Sendable {
@@ -17,8 +18,8 @@ struct HeardAudio: Sendable {
             .write(toFile: configuration, atomically: true, encoding: .utf8)
         viewer = try workspace.start(
             BuiltProgram.path("PCastViewing"),
-            [platform.uri, await platform.authenticationToken(), await platform.viewingToken(stream)], hears: true,
-            limit: limit, variables: ["ALSA_CONFIG_PATH": configuration, "DISPLAY": "", "WAYLAND_DISPLAY": ""])
+            [platform.uri, await platform.authenticationToken(), await platform.viewingToken(stream)], limit: limit,
+            hears: true, variables: ["ALSA_CONFIG_PATH": configuration, "DISPLAY": "", "WAYLAND_DISPLAY": ""])
         guard await viewer.output.lines.first(where: { $0 == "status ok" }) != nil else {
             throw EndToEndFailure("the viewer does not start\n\(viewer.report)")
         }
@@ -27,7 +28,7 @@ struct HeardAudio: Sendable {
     /// Waits until the newest audio has each of the frequencies with at least the share of the power. Returns the shares of
     /// `others` in the same audio.
     @discardableResult
-    func await(_ frequencies: [Double], share: Double, others: [Double] = []) async throws -> [Double] {
+    func awaitTones(_ frequencies: [Double], share: Double, others: [Double] = []) async throws -> [Double] {
         var shares: [Double] = []
         try await repeating("the audio has no \(frequencies) Hz") { samples in
             shares = others.map { Self.share(of: $0, in: samples) }

@@ -83,7 +83,9 @@ package enum PipeWireAudio {
     /// Returns the sources of a server's nodes.
     static func devices(_ state: PipeWireRegistry.State) -> [SourceDevice] {
         let outputs = PipeWireAudioNodes.all(.output, in: state)
-        let standard = device(standardID, "Audio output of this host", .systemOutput)
+        // A single output is the default one. Of several, the session manager chooses.
+        let suffix = outputs.count == 1 ? " (\(outputs[0].description))" : ""
+        let standard = device(standardID, "Audio output of this host\(suffix)", .systemOutput)
         var found =
             PipeWireAudioNodes.all(.microphone, in: state).map {
                 device(prefix + $0.name, $0.description, .physical)

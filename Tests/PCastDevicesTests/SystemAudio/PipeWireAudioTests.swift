@@ -37,6 +37,7 @@ struct PipeWireAudioTests {
             ])
         #expect(devices.map(\.deviceType) == [.physical, .physical] + Array(repeating: .systemOutput, count: 3))
         #expect(devices[0].name == "Headset" && devices[3].name == "Audio of Studio speakers")
+        #expect(devices[2].name == "Audio output of this host (Studio speakers)")
         #expect(devices.allSatisfy { $0.mediaType == .audio })
         #expect(PipeWireAudio.devices(PipeWireRegistry.State()).isEmpty)
     }

@@ -153,6 +153,11 @@ extension Forwarder {
         guard viewers[index].drain == nil else { return }
         // A key frame would only add to the queue of a full link.
         if viewers[index].sender.isCongested { return dropQueuedVideo(viewer: index, at: now) }
+        forwardKeyFrameRequest(viewer: index, at: now)
+    }
+
+    /// Requests a key frame for a viewer within its budget.
+    private mutating func forwardKeyFrameRequest(viewer index: Int, at now: Instant) {
         let stream = viewers[index].stream
         guard let layer = viewers[index].layers.shown, streams[stream].receiver.layers.indices.contains(layer) else {
             return
@@ -190,6 +195,7 @@ extension Forwarder {
         let layer = viewer.pointee.layers.last ?? 0
         if streams[stream].layers.exist {
             viewer.pointee.sender.resolveRequests(.video, in: streams[stream].layers[layer].log, at: now)
+            replaceRepairs(viewer: index, at: now)
         }
         if streams[stream].audio.exists {
             viewer.pointee.sender.resolveRequests(.audio, in: streams[stream].audio.log, at: now)
@@ -199,6 +205,30 @@ extension Forwarder {
         {
             sendScheduled(viewer: index)
         }
+    }
+
+    /// The time for which a link may be used to retransmit packets of layers that it does not carry any more.
+    private static let repairTimeAboveLayers = TimeSpan.milliseconds(100)
+
+    /// Replaces the retransmissions of layers in one SSRC that a viewer's link does not carry any more by a key frame of the
+    /// lower layers, if they would take long.
+    ///
+    /// Such packets are lost when a link loses much of its capacity at once. Decoders wait for them nevertheless. libwebrtc
+    /// decodes no frame after a coded picture that it has in part only, and requests a key frame after three seconds.
+    private mutating func replaceRepairs(viewer index: Int, at now: Instant) {
+        let viewer = viewers.address(index)
+        guard viewer.pointee.selection.cause == .link, let layer = viewer.pointee.layers.current,
+            let video = viewer.pointee.sender.video, video.pointee.stream.hasResends
+        else { return }
+        let rate = viewer.pointee.sender.targetBitrate.bitsPerSecond / 8
+        let isCongested = viewer.pointee.sender.isCongested
+        let limit = isCongested ? 0 : Int(Double(rate) * Self.repairTimeAboveLayers.seconds)
+        let track = streams.address(viewer.pointee.stream).pointee.layers.address(layer)
+        let newest = video.pointee.stream.dropResends(aboveLayersIn: track.pointee.log, over: limit)
+        guard let dropped = newest else { return }
+        // The viewer repeats its requests until a newer key frame has arrived.
+        if let keyFrame = track.pointee.log.newestKeyFrame, track.pointee.log[keyFrame].sequence > dropped { return }
+        forwardKeyFrameRequest(viewer: index, at: now)
     }
 
     // MARK: Requests

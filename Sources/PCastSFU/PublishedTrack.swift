@@ -179,7 +179,7 @@ struct PublishedTrack: ~Copyable {
             let position = log.append(earlier.entry, payload: log.payload(at: earlier.position))
             if position != nil, let keyFrame = keyFrames.appended(packet.codec, to: &log) { found = keyFrame }
         }
-        guard append(entry, payload: payload, descriptor: descriptor) else { return .refused }
+        guard append(entry, packet.codec, payload: payload, descriptor: descriptor) else { return .refused }
         if keyFrame?.timestamp == packet.timestamp { keyFrame?.byteCount += payload.count }
         if let keyFrame = keyFrames.appended(packet.codec, to: &log) { found = keyFrame }
         guard let found, found.position >= log.start else { return .appended }
@@ -192,9 +192,14 @@ struct PublishedTrack: ~Copyable {
 
 extension PublishedTrack {
     /// Appends an entry to the log with its dependency descriptor, if it has one. Returns whether it was appended.
-    private mutating func append(_ entry: PacketLog.Entry, payload: ByteView, descriptor: ByteView) -> Bool {
+    ///
+    /// The descriptors of H.264 are not forwarded. The parameter sets that the SFU adds to a key frame have none, and receivers
+    /// find the frames of H.264 without them.
+    private mutating func append(
+        _ entry: PacketLog.Entry, _ codec: Codec, payload: ByteView, descriptor: ByteView
+    ) -> Bool {
         let logged = layerReader.logged
-        guard logged.exists else { return log.append(entry, payload: payload) != nil }
+        guard logged.exists, codec != .h264 else { return log.append(entry, payload: payload) != nil }
         if log.decodeTargets.newest != layerReader.structureNumber, let structure = layerReader.structure {
             log.note(structure, number: layerReader.structureNumber)
         }
@@ -220,11 +225,11 @@ extension PublishedTrack {
 }
 
 extension Codec {
-    /// Whether packets may state their temporal or spatial layer.
+    /// Whether packets may state their temporal or spatial layer. Those of H.264 do so in the dependency descriptor only.
     fileprivate var hasLayersInPackets: Bool {
         switch self {
-        case .vp8, .vp9, .av1: true
-        case .h264, .h265, .opus: false
+        case .vp8, .vp9, .av1, .h264: true
+        case .h265, .opus: false
         }
     }
 }

@@ -202,6 +202,28 @@ import Testing
         }
     }
 
+    @Test("retransmissions of layers that are not selected any more are dropped if they are too many")
+    func dropsResends() {
+        var scene = Scene()
+        for picture in 0..<4 { scene.appendTemporalUnit(isKey: picture == 0) }
+        scene.stream.begin(at: 0, in: scene.log)
+        let sent = scene.drain()
+        #expect(sent.count == 24)
+        func request(_ scene: inout Scene) {
+            for packet in sent.suffix(6) {
+                scene.stream.requestRetransmission(
+                    of: packet.sequence, in: scene.log, roundTrip: .milliseconds(10), at: .at(5_000))
+            }
+        }
+        request(&scene)
+        #expect(scene.stream.dropResends(aboveLayersIn: scene.log, over: 0) == nil)
+        scene.stream.select(OperatingPoint(spatial: 0, temporal: 7))
+        #expect(scene.stream.dropResends(aboveLayersIn: scene.log, over: 10_000) == nil)
+        // The newest packet is the last one of the highest layer.
+        #expect(scene.stream.dropResends(aboveLayersIn: scene.log, over: 0) == scene.sequence - 1)
+        #expect(scene.drain(at: .at(5_000)).map(\.original) == sent.suffix(6).prefix(2).map(\.sequence))
+    }
+
     @Test("a lost packet keeps its number, unless it belongs to a frame that is left out")
     func losses() {
         var scene = Scene()

@@ -156,4 +156,44 @@ struct ScalableLayerTests {
         #expect(repeated.payload.prefix(2).reduce(0) { $0 << 8 | UInt16($1) } == wanted.sequence)
         #expect(repeated.payload.last == wanted.spatial && repeated.header.marker)
     }
+
+    @Test("packets of layers that a link does not carry any more are replaced by one key frame of the lower layers")
+    func replacesRepairs() throws {
+        var scene = try Scene()
+        scene.send(1.2, allowing: [])
+        let viewer = try scene.view()
+        scene.send(3, allowing: [(viewer, 5_000)])
+        // The link falls, and loses packets of the highest layer at that time.
+        let lost = Self.seen(by: viewer).filter { $0.spatial == 2 }.suffix(12).map(\.sequence)
+        #expect(lost.count == 12)
+        viewer.allow(110, by: scene.network)
+        let layers = try #require(scene.network.layers(viewedBy: viewer))
+        #expect(layers.cause == .link)
+        func request(_ scene: Scene) {
+            let media = viewer.media(.video)
+            guard let source = media.remoteSources.first else { return }
+            viewer.report { _ = $0.negativeAcknowledgement(senderSSRC: 1, mediaSSRC: source.ssrc, lost: lost.span) }
+            scene.network.deliverAll(viewer)
+            scene.network.run(for: .milliseconds(50))
+        }
+        let (requests, packets) = (scene.publisher.pictureLossIndications, viewer.packets.count)
+        request(scene)
+        #expect(scene.publisher.pictureLossIndications == requests + 1)
+        let media = viewer.media(.video)
+        let repeated = viewer.packets.dropFirst(packets).filter { packet in
+            packet.header.payloadType == media.rtxPayloadType && packet.payload.count > 2
+                && lost.contains(UInt16(packet.payload[0]) << 8 | UInt16(packet.payload[1]))
+        }
+        #expect(repeated.isEmpty)
+        let keyFrames = scene.keyFrameCount
+        scene.send(1, allowing: [(viewer, 110)])
+        #expect(scene.keyFrameCount == keyFrames + 1)
+        // The key frame makes the lost packets needless, also if the viewer has not received it yet.
+        request(scene)
+        scene.send(1, allowing: [(viewer, 110)])
+        #expect(scene.keyFrameCount == keyFrames + 1)
+        let seen = Self.seen(by: viewer)
+        #expect(seen.suffix(20).map(\.spatial).max() == 0)
+        Self.expectSeamless(seen)
+    }
 }

@@ -141,7 +141,7 @@ struct SDPPublisherAnswerTests {
         #expect(!lines.contains { $0.contains("dependency-descriptor") })
     }
 
-    @Test("the dependency descriptor is accepted for codecs with spatial layers in one SSRC, in two-byte form")
+    @Test("the dependency descriptor is accepted for codecs with layers in one SSRC that need it, in two-byte form")
     func dependencyDescriptor() throws {
         var capabilities = MediaCapabilities(codecs: [.vp9, .vp8, .opus])
         capabilities.headerExtensions.insert(.dependencyDescriptor)
@@ -155,6 +155,11 @@ struct SDPPublisherAnswerTests {
         let oneByte = try Answer.toPublisher(
             vp9.replacing("a=extmap-allow-mixed", with: "a=other"), capabilities: capabilities)
         #expect(oneByte.session.media[0].extensionMap.id(of: .dependencyDescriptor) == nil)
+        // The temporal layers of H.264 are in the descriptor only.
+        capabilities.codecs = [.h264, .opus]
+        let h264 = try Answer.toPublisher(SDPSamples.chromiumSimulcastOffer, capabilities: capabilities)
+        #expect(h264.session.media[0].codec == .h264)
+        #expect(h264.session.media[0].extensionMap.id(of: .dependencyDescriptor) == 13)
     }
 
     @Test("the dependency descriptor is offered with a track of AV1 or VP9 only, and only by an SFU")

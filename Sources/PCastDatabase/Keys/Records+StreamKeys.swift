@@ -190,6 +190,9 @@ package struct StreamKeyLimits: Sendable, Hashable {
         (self.bitrate, self.width, self.height, self.connections) = (bitrate, width, height, connections)
     }
 
+    /// Whether the size of the video is limited.
+    package var limitsSize: Bool { width != nil || height != nil }
+
     /// Returns whether video of a size is within the limits.
     package func admits(_ size: Dimensions) -> Bool {
         size.width <= width ?? .max && size.height <= height ?? .max

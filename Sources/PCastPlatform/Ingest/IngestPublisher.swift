@@ -185,10 +185,9 @@ final class IngestPublisher: Sendable {
 
     /// Receives the events of one read that concern media.
     func receive(_ events: [RTMPServerEvent], at now: Instant) {
-        if let excess = events.lazy.compactMap(\.videoSize).first(where: { size in
-            !state.withLock { $0.limits.admits(size) }
-        }) {
-            return endBeyondLimit(.videoTooLarge(excess, state.withLock { $0.limits }))
+        let limits = state.withLock { $0.limits }
+        if limits.limitsSize, let error = events.lazy.compactMap({ $0.videoSize.error(beyond: limits) }).first {
+            return endBeyondLimit(error)
         }
         var findings: [IngestFinding] = []
         var uplinks: [Bool] = []

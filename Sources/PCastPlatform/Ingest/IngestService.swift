@@ -111,11 +111,24 @@ extension APIError {
 
     /// The error of a publisher whose video is larger than its stream key permits.
     static func videoTooLarge(_ size: Dimensions, _ limits: StreamKeyLimits) -> APIError {
-        let maximum = [limits.width.map { "\($0) wide" }, limits.height.map { "\($0) high" }].compactMap(\.self)
-        return APIError(
+        APIError(
             .capacity,
             "The video has \(size.width) × \(size.height) pixels, and the stream key permits at most "
-                + "\(maximum.joined(separator: " and ")): send smaller video.")
+                + "\(maximum(limits)): send smaller video.")
+    }
+
+    /// The error of a publisher whose stream key limits the size of the video, and whose video states none that can be
+    /// parsed.
+    static func videoSizeUnknown(_ limits: StreamKeyLimits) -> APIError {
+        APIError(
+            .capacity,
+            "The size of the video cannot be determined, and the stream key permits at most \(maximum(limits)): "
+                + "send smaller video, or another profile or codec.")
+    }
+
+    private static func maximum(_ limits: StreamKeyLimits) -> String {
+        [limits.width.map { "\($0) wide" }, limits.height.map { "\($0) high" }].compactMap(\.self)
+            .joined(separator: " and ")
     }
 
     static let keyChanged = APIError(

@@ -81,6 +81,43 @@ extension OutboundStream {
         }
     }
 
+    /// Drops the waiting retransmissions of packets above the layers that the peer should receive, if they are too many.
+    ///
+    /// Retransmissions are sent first. Those of layers that the path does not carry any more delay all other frames.
+    ///
+    /// - Parameters:
+    ///   - log: The log of the track.
+    ///   - limit: The size in bytes up to which they are kept.
+    /// - Returns: The source's sequence number of the newest packet that was dropped; nil if none was.
+    package mutating func dropResends(aboveLayersIn log: borrowing PacketLog, over limit: Int) -> Int64? {
+        guard filter.wanted != .all, !resends.isEmpty else { return nil }
+        var size = 0
+        for sequence in resends { size += sizeAboveLayers(sequence, in: log) }
+        guard size > limit else { return nil }
+        var newest: Int64?
+        var kept = 0
+        for index in resends.indices {
+            let sequence = resends[index]
+            if sizeAboveLayers(sequence, in: log) > 0 {
+                newest = max(newest ?? .min, mapping.source(of: sequence) ?? .min)
+            } else {
+                resends[kept] = sequence
+                kept += 1
+            }
+        }
+        resends.removeLast(resends.count - kept)
+        return newest
+    }
+
+    /// Returns the size of a packet with its headers in bytes if it is above the layers that the peer should receive;
+    /// otherwise 0.
+    private func sizeAboveLayers(_ sequence: Int64, in log: borrowing PacketLog) -> Int {
+        guard let position = mapping.position(of: sequence, in: log) else { return 0 }
+        let entry = log.address(of: position)
+        guard entry.pointee.layers.isKnown, !filter.wanted.contains(entry.pointee.layers.point) else { return 0 }
+        return entry.pointee.length + Self.overhead
+    }
+
     /// Writes the header of a retransmission and the original sequence number; nil if the peer has no retransmission
     /// stream.
     mutating func writeRetransmission(

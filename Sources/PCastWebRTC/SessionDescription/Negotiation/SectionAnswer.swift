@@ -27,9 +27,10 @@ struct SectionAnswer {
         var wanted = capabilities.headerExtensions
         // The structure that the descriptor of a key frame contains needs two-byte header extensions.
         let codecs = [offered.codec] + further.map(\.offered.codec)
-        if !codecs.contains(where: \.hasDependencyDescriptor) || !allowsMixedExtensions {
-            wanted.remove(.dependencyDescriptor)
+        let mayHaveDescriptor = codecs.contains { codec in
+            codec.hasDependencyDescriptor || codec == .h264 && direction.receives && !direction.sends
         }
+        if !mayHaveDescriptor || !allowsMixedExtensions { wanted.remove(.dependencyDescriptor) }
         var extensions = ExtensionNegotiation(
             offered: offer.extensions, wanted: wanted, mid: offer.mid, direction: direction,
             allowsMixed: allowsMixedExtensions)
@@ -105,7 +106,8 @@ struct SectionAnswer {
 }
 
 extension Codec {
-    /// Whether the dependency descriptor is accepted: for codecs with spatial layers in one SSRC.
+    /// Whether the dependency descriptor is sent: for codecs with spatial layers in one SSRC. That of H.264 is received only,
+    /// for its temporal layers.
     var hasDependencyDescriptor: Bool { self == .av1 || self == .vp9 }
 }
 

@@ -50,6 +50,10 @@ enum OutboundStreamTarget {
         case 6 where operation >> 3 == 1:
             let layers = input.byte()
             stream.select(OperatingPoint(spatial: layers >> 4 & 7, temporal: layers & 7))
+            let dropped = stream.dropResends(aboveLayersIn: log, over: Int(input.byte()))
+            if let dropped, log.position(ofSequence: dropped) == nil {
+                throw BrokenInvariant(description: "a retransmission was dropped whose packet is not in the log")
+            }
         case 6:
             guard log.end > log.start else { return }
             let position = log.start + Int64(input.byte()) % (log.end - log.start)

@@ -13,6 +13,7 @@
 @_exported public import enum PCastCodecs.RawPixelFormat
 @_exported public import enum PCastCodecs.VideoEncoderChoice
 @_exported public import struct PCastCodecs.VideoEncoderInfo
+@_exported public import struct PCastCodecs.VideoEncodingSpeed
 @_exported public import class PCastCodecs.VideoFramePool
 // Values: frames, streams, times, captions and statistics.
 @_exported public import struct PCastCore.AudioFrame

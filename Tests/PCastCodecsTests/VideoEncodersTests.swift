@@ -39,6 +39,20 @@ import Testing
         }
     }
 
+    @Test("the speeds of usable encoders are measured, up to the first size that is not encoded in real time")
+    func speeds() throws {
+        let infos = VideoEncoders.measured()
+        #expect(infos.map(\.name) == VideoEncoders.available().map(\.name))
+        for info in infos {
+            #expect(info.speeds.isEmpty == !info.isUsable)
+            #expect(info.speeds.allSatisfy { $0.framesPerSecond > 0 })
+            #expect(info.speeds.dropLast().allSatisfy(\.isRealTime))
+            let widths = info.speeds.map(\.dimensions.width)
+            #expect(widths == Array([640, 1_280, 1_920].prefix(widths.count)))
+            #expect(info.realTimeDimensions?.width == info.speeds.last(where: \.isRealTime)?.dimensions.width)
+        }
+    }
+
     @Test("without a hardware encoder, choosing one by name is rejected and automatic is not") func absent()
         throws
     {

@@ -158,8 +158,14 @@ public final class PCast: Sendable {
 
     /// Returns the video encoders of this machine. The first is the default of publications. Hardware encoders are
     /// preferred if they work.
-    public func videoEncoders() async -> [VideoEncoderInfo] {
-        (try? await DeviceThread.run { () throws(DeviceError) in VideoEncoders.available() }) ?? []
+    ///
+    /// - Parameter measured: Whether the speeds of encoders that work are measured, which takes some seconds of a processor.
+    /// - Returns: The encoders.
+    public func videoEncoders(measured: Bool = false) async -> [VideoEncoderInfo] {
+        let encoders = try? await DeviceThread.run { () throws(DeviceError) in
+            measured ? VideoEncoders.measured() : VideoEncoders.available()
+        }
+        return encoders ?? []
     }
 
     /// Opens sources, which run from their publication on. It needs no session.

@@ -56,7 +56,7 @@ struct DevicesCommand: AsyncCommand {
         for type in types {
             for device in try await pcast.sourceDevices(type) { report(device, console) }
         }
-        if capabilities, types.contains(.video) { report(await pcast.videoEncoders(), console) }
+        if capabilities, types.contains(.video) { report(await pcast.videoEncoders(measured: true), console) }
         guard watch else { return }
         let end = RunEnd()
         let interruption = InterruptHandler { end.end(.interrupted) }
@@ -97,9 +97,12 @@ struct DevicesCommand: AsyncCommand {
                 [
                     "name": .string(encoder.name), "codec": .string(encoder.codec.rawValue),
                     "hardware": .boolean(encoder.isHardware), "usable": .boolean(encoder.isUsable),
-                    "reason": .text(encoder.reason),
+                    "reason": .text(encoder.reason), "realTime": .text(encoder.realTimeDimensions.map { "\($0)" }),
+                    "speeds": .array(encoder.speeds.map(DeviceFields.speed)),
                 ])
-            let state = encoder.isUsable ? "available" : "unavailable: \(encoder.reason ?? "unknown reason")"
+            let state =
+                encoder.isUsable
+                ? "available" + DeviceText.speeds(encoder.speeds) : "unavailable: \(encoder.reason ?? "unknown reason")"
             console.result("encoder  \(encoder.name)  \(encoder.codec.rawValue)  \(state)")
         }
     }

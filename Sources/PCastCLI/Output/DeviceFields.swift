@@ -37,6 +37,14 @@ enum DeviceFields {
         ]
     }
 
+    /// Returns the fields of a measured speed of an encoder.
+    static func speed(_ speed: VideoEncodingSpeed) -> JSONValue {
+        .fields([
+            "width": .count(speed.dimensions.width), "height": .count(speed.dimensions.height),
+            "framesPerSecond": .measured(speed.framesPerSecond), "realTime": .boolean(speed.isRealTime),
+        ])
+    }
+
     private static func capabilities(_ capabilities: SourceDevice.Capabilities) -> JSONValue {
         switch capabilities {
         case .video(let video):

@@ -53,6 +53,11 @@ enum DeviceText {
         return "\(device.mediaType.rawValue)  \(device.id)  \(device.name)\(annotation)"
     }
 
+    /// Returns the measured speeds of an encoder, to be appended to its line; empty if there are none.
+    static func speeds(_ speeds: [VideoEncodingSpeed]) -> String {
+        speeds.map { ", \($0.dimensions) at \(Int($0.framesPerSecond.rounded(.down))) frames per second" }.joined()
+    }
+
     /// Returns the lines with the capabilities of a device.
     static func capabilities(_ device: SourceDevice) -> [String] {
         switch device.capabilities {

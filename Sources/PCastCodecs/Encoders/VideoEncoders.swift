@@ -130,6 +130,9 @@ public struct VideoEncoderInfo: Hashable, Sendable {
     public let isUsable: Bool
     /// The reason why it is not usable, for display; nil if it is.
     public let reason: String?
+    /// The speeds that were measured, by size in ascending order; empty if it was not measured. Those above the first size
+    /// that is not encoded in real time are left out.
+    public internal(set) var speeds: [VideoEncodingSpeed] = []
 }
 
 /// The choice of a video encoder.

@@ -46,10 +46,10 @@ import Testing
         for info in infos {
             #expect(info.speeds.isEmpty == !info.isUsable)
             #expect(info.speeds.allSatisfy { $0.framesPerSecond > 0 })
-            #expect(info.speeds.dropLast().allSatisfy(\.isRealTime))
+            #expect(info.speeds.dropLast().allSatisfy { $0.isRealTime })
             let widths = info.speeds.map(\.dimensions.width)
             #expect(widths == Array([640, 1_280, 1_920].prefix(widths.count)))
-            #expect(info.realTimeDimensions?.width == info.speeds.last(where: \.isRealTime)?.dimensions.width)
+            #expect(info.realTimeDimensions == info.speeds.last { $0.isRealTime }?.dimensions)
         }
     }
 

@@ -20,8 +20,9 @@ struct TemporalLayerTests {
                 type: .video, layer: 0, sequence: Int64(number), timestamp: UInt32(number) * 3_000,
                 sequenceNumber: UInt16(number), marker: true, payload: 12..<112, codec: .h264, isRetransmission: false,
                 isRestart: false, forwarded: RTPExtensionValues())
-            let payload = [number == 0 ? 0x65 : 0x41, 0x88] + [UInt8](repeating: 7, count: 98)
-            let descriptor = template.map { [0xC0 | $0, 0, UInt8(number)] + (number == 0 ? structure : []) } ?? []
+            let payload: [UInt8] = [number == 0 ? 0x65 : 0x41, 0x88] + Array(repeating: 7, count: 98)
+            var descriptor: [UInt8] = []
+            if let template { descriptor = [0xC0 | template, 0, UInt8(number)] + (number == 0 ? structure : []) }
             payload.withByteView { payload in
                 descriptor.withByteView { descriptor in
                     _ = track.append(

@@ -68,6 +68,8 @@ public struct PlatformConfiguration: Sendable {
     public var hls = HLSConfiguration()
     /// The lower layers that the platform makes of streams with one layer.
     public var renditions = RenditionConfiguration()
+    /// The streams whose publishers are asked for a second codec while viewers need it.
+    public var secondCodec = SecondCodecStreams.requested
     /// The recordings of streams.
     public var recording = RecordingConfiguration()
     /// The declared streams.

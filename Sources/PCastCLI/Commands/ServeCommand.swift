@@ -147,6 +147,7 @@ struct ServeCommand: AsyncCommand {
         configuration.jobs = try workers.configuration(settings)
         try hls.apply(settings, to: &configuration.hls)
         try renditions.apply(settings, to: &configuration.renditions)
+        if let streams = try renditions.secondCodecStreams(settings) { configuration.secondCodec = streams }
         try recording.apply(settings, to: &configuration.recording)
         let isRecording =
             configuration.recording.recordsEveryStream || configuration.recording.directory != nil

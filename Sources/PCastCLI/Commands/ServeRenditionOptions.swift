@@ -21,6 +21,19 @@ struct ServeRenditionOptions: ParsableArguments {
             """, valueName: "count"))
     var maxRenditions: Int?
 
+    @Option(
+        help: ArgumentHelp(
+            "Streams whose publishers are asked for H.264, too, while viewers do not decode their codec. (default: requested)",
+            discussion: """
+                “requested” are those whose publisher's token has the capability “second-codec”; the others are “all” and “off”.
+                """, valueName: "streams"))
+    var secondCodec: SecondCodecArgument?
+
+    /// Returns the streams whose publishers are asked for a second codec; nil without a setting.
+    func secondCodecStreams(_ settings: Settings) throws -> SecondCodecStreams? {
+        try settings.value("second-codec", secondCodec)?.streams
+    }
+
     func apply(_ settings: Settings, to configuration: inout RenditionConfiguration) throws {
         if let argument = try settings.value("renditions", renditions) { configuration.streams = argument.streams }
         if let count = try settings.value("max-renditions", maxRenditions) {
@@ -44,4 +57,16 @@ struct RenditionStreamsArgument: ExpressibleByArgument {
     }
 
     static var allValueStrings: [String] { RenditionConfiguration.Streams.allCases.map(\.rawValue) }
+}
+
+/// The streams whose publishers are asked for a second codec, by their name.
+struct SecondCodecArgument: ExpressibleByArgument {
+    let streams: SecondCodecStreams
+
+    init?(argument: String) {
+        guard let streams = SecondCodecStreams(rawValue: argument) else { return nil }
+        self.streams = streams
+    }
+
+    static var allValueStrings: [String] { SecondCodecStreams.allCases.map(\.rawValue) }
 }

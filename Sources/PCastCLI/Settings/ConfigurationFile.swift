@@ -27,7 +27,7 @@ struct ConfigurationFile: Equatable {
             "media-allow", "srt-pull-ports", "media-directory", "max-jobs", "limit", "trusted-proxy",
             "forwarded-header", "metrics-token", "jwt-keys", "jwt-issuer", "jwt-audience", "otlp-endpoint",
             "frame-ancestor", "drain-time", "hls", "hls-part", "hls-segment", "hls-window", "hls-window-in-memory",
-            "hls-encryption", "renditions", "max-renditions", "record", "recordings", "recording-sync",
+            "hls-encryption", "renditions", "max-renditions", "second-codec", "record", "recordings", "recording-sync",
             "recording-retention", "recording-size", "s3-endpoint", "s3-bucket", "s3-region", "s3-prefix",
             "s3-credentials", "s3-delete-local", "origin", "edge-cache", "cluster", "node", "region", "cluster-secret",
             "cluster-address", "cluster-credentials", "cluster-authority", "log-level", "verbose", "quiet",

@@ -25,7 +25,7 @@ struct StreamCapabilities: Sendable {
 
     /// Capabilities that request the default behavior, or that other components handle.
     private static let plain: Set = [
-        "real-time", "multi-bitrate-contribution", "publish-uri", "egress",
+        "real-time", "multi-bitrate-contribution", "publish-uri", "egress", SecondCodecStreams.capability,
     ]
 
     /// Capabilities of publishers that package their stream for HLS: with all layers, or with the highest one.

@@ -90,6 +90,7 @@ extension PlatformSetting {
         case .hlsEncryption: new.hls.segmentsPerKey = old.hls.segmentsPerKey
         case .renditions: new.renditions.streams = old.renditions.streams
         case .maxRenditions: new.renditions.maximumProcesses = old.renditions.maximumProcesses
+        case .secondCodec: new.secondCodec = old.secondCodec
         case .record: new.recording.recordsEveryStream = old.recording.recordsEveryStream
         case .recordings: new.recording.directory = old.recording.directory
         case .recordingSync: new.recording.syncInterval = old.recording.syncInterval

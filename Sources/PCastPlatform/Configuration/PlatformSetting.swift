@@ -94,6 +94,8 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
     case renditions
     /// The maximum number of processes that make lower layers.
     case maxRenditions = "max-renditions"
+    /// The streams whose publishers are asked for a second codec.
+    case secondCodec = "second-codec"
     /// Whether every stream is recorded.
     case record
     /// The folder of recordings.
@@ -143,7 +145,8 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
         switch self {
         case .listen, .rtcPort, .shards, .advertise, .stun, .tlsPort, .data, .dataKey, .metricsToken, .frameAncestor,
             .rtmpPort, .rtmpsPort, .rtmpTakeover, .srtPort, .srtLatency, .srtAudio, .srtPassphrase, .hls, .hlsPart,
-            .hlsSegment, .hlsWindow, .hlsWindowInMemory, .hlsEncryption, .renditions, .maxRenditions, .record,
+            .hlsSegment, .hlsWindow, .hlsWindowInMemory, .hlsEncryption, .renditions, .maxRenditions, .secondCodec,
+            .record,
             .recordings, .recordingSync, .recordingRetention, .recordingSize, .s3Endpoint, .s3Bucket, .s3Region,
             .s3Prefix, .s3Credentials, .s3DeleteLocal, .acmeWebroot, .tlsSelfSigned, .otlpEndpoint, .jwtKeys,
             .jwtIssuer, .jwtAudience, .origin, .edgeCache, .cluster, .node, .region, .clusterSecret, .clusterAddress,
@@ -205,6 +208,7 @@ public enum PlatformSetting: String, CaseIterable, Sendable {
         case .hlsEncryption: left.hls.segmentsPerKey == right.hls.segmentsPerKey
         case .renditions: left.renditions.streams == right.renditions.streams
         case .maxRenditions: left.renditions.maximumProcesses == right.renditions.maximumProcesses
+        case .secondCodec: left.secondCodec == right.secondCodec
         case .record: left.recording.recordsEveryStream == right.recording.recordsEveryStream
         case .recordings: left.recording.directory == right.recording.directory
         case .recordingSync: left.recording.syncInterval == right.recording.syncInterval

@@ -21,6 +21,12 @@ import PCastIO
 /// A publisher's data quality also has `warnings` if there are any: a list of `code` and `message` of what it should
 /// change.
 ///
+/// A publisher that stated `?secondCodec=offered` at the endpoint is asked for a second codec while viewers need it, and sends it
+/// by another POST with `?secondCodecKey=KEY`. Without a codec, it stops that:
+///
+///     event: second-codec
+///     data: {"codec":"H264","key":"…"}
+///
 /// A viewer also receives the captions of the stream. Times are milliseconds since 1970 by the platform's capture clock,
 /// and `timestamp` is the time at which the event is sent:
 ///
@@ -43,11 +49,16 @@ enum StreamEvents {
 
     /// Returns the value of the `Link` field for the events at a path.
     static func link(to path: String, isViewer: Bool) -> String {
-        let types = isViewer ? SessionEventType.allCases : SessionEventType.publisherTypes
+        let types = isViewer ? SessionEventType.viewerTypes : SessionEventType.publisherTypes
         return "<\(path)>; rel=\"\(relation)\"; events=\"\(types.map(\.rawValue).joined(separator: ","))\""
     }
 
     private struct Ended: Encodable { let reason: String }
+
+    private struct SecondCodec: Encodable {
+        let codec: String?
+        let key: String?
+    }
 
     private struct Captions: Encodable {
         struct Cue: Encodable {
@@ -113,6 +124,8 @@ enum StreamEvents {
         case .activity(let isActive): return event(isActive ? .active : .inactive, "{}")
         // Without an address, the player returns to the endpoint of its first request.
         case .reconnect: return event(.reconnect, "{}")
+        case .secondCodec(let codec, let key):
+            return event(.secondCodec, json(SecondCodec(codec: codec?.rawValue, key: key)))
         // The reason may be text of the application. As JSON it is always one line.
         case .ended(let end): return event(.ended, json(Ended(reason: end.wire)))
         case .captions(let cues):
@@ -154,9 +167,12 @@ enum SessionEventType: String, CaseIterable, Sendable {
     case layers
     case viewerCount = "viewercount"
     case reconnect
+    case secondCodec = "second-codec"
 
     /// The events of publishers.
-    static let publisherTypes: [SessionEventType] = [.dataQuality, .ended]
+    static let publisherTypes: [SessionEventType] = [.dataQuality, .ended, .secondCodec]
+    /// The events of viewers.
+    static let viewerTypes = allCases.filter { $0 != .secondCodec }
     /// The events that a client receives without selecting types.
-    static let defaultTypes: Set<SessionEventType> = [.dataQuality, .ended, .captions]
+    static let defaultTypes: Set<SessionEventType> = [.dataQuality, .ended, .captions, .secondCodec]
 }

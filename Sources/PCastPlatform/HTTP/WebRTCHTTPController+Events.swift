@@ -100,20 +100,20 @@ extension WebRTCHTTPController {
     }
 
     private func eventTypes(_ request: Request) async throws(APIError) -> Set<SessionEventType> {
-        let known = SessionEventType.allCases.map(\.rawValue).joined(separator: ", ")
+        let known = SessionEventType.viewerTypes.map(\.rawValue).joined(separator: ", ")
         let invalid = APIError(
             .badRequest, "The list of events is invalid: send a JSON array of names as \(Self.jsonType): \(known).")
         var request = request
         let names: [String]
         do {
             let body = try await request.collectBody(upTo: Self.eventListLimit)
-            if body.readableBytes == 0 { return Set(SessionEventType.allCases) }
+            if body.readableBytes == 0 { return Set(SessionEventType.viewerTypes) }
             guard request.hasBody(ofType: Self.jsonType) else { throw invalid }
             names = try JSONDecoder().decode([String].self, from: Data(body.readableBytesView))
         } catch {
             throw invalid
         }
-        let unknown = names.filter { SessionEventType(rawValue: $0) == nil }
+        let unknown = names.filter { name in !SessionEventType.viewerTypes.contains { $0.rawValue == name } }
         guard unknown.isEmpty else {
             let quoted = unknown.prefix(8).map { "“\($0.prefix(64))”" }.joined(separator: ", ")
             throw APIError(.badRequest, "Unknown types of events: \(quoted). Send only \(known).")

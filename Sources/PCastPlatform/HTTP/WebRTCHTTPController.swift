@@ -199,7 +199,7 @@ struct WebRTCHTTPController: Sendable {
             peerSession = try await directory.publish(
                 principal, clientContext: clientContext, offer: offer,
                 tags: try await declaredName(context, of: principal).map { [StreamTags.namePrefix + $0] } ?? [],
-                onEnd: onEnd)
+                secondCodec: Self.secondCodecRole(request), onEnd: onEnd)
         case .whep:
             let origin = context.streamName.map { StreamID($0) }
             peerSession = try await directory.view(
@@ -224,6 +224,13 @@ struct WebRTCHTTPController: Sendable {
             kind == .whep
             ? await directory.timeShiftWindow(of: peerSession.streamID, at: MonotonicClock.wallTime()) : nil
         return created(peerSession, name: name, tag: tag, links: [turn?.link, window?.link].compactMap { $0 })
+    }
+
+    /// Returns the part of a publisher in second codecs, as the parameters of its request state it.
+    private static func secondCodecRole(_ request: Request) -> SecondCodecRole {
+        let parameters = request.uri.queryParameters
+        if let key = parameters["secondCodecKey"] { return .key(String(key)) }
+        return parameters["secondCodec"] == "offered" ? .offered : .none
     }
 
     /// Returns the declared stream that a path of WHIP names; nil for none.

@@ -33,7 +33,7 @@ import { StatisticsReader } from "./statistics.mjs";
 /**
  * What a publisher needs of its session with the platform.
  * @typedef {Pick<Session, "open" | "close" | "streamID" | "hasAddress" | "onEnded" | "onLost" | "onNoAddress"
- *   | "onQuality">} PublishingSession
+ *   | "onQuality" | "onSecondCodec">} PublishingSession
  */
 
 /** The end reasons after which publishing is retried, as in Phenix's clients. */
@@ -60,6 +60,7 @@ export class Publisher extends EventTarget {
   /** @type {boolean} */ #retries;
   /** @type {RTCPeerConnection | null} */ #connection = null;
   /** @type {PublishingSession | null} */ #session = null;
+  /** @type {Session | null} The session of the second codec. */ #second = null;
   /** @type {PublishOptions["makeSession"]} */ #makeSession;
   /** @type {StatisticsReader | null} */ #statistics = null;
   /** @type {DataQuality | null} */ #quality = null;
@@ -109,7 +110,8 @@ export class Publisher extends EventTarget {
   async replaceMedia(media) {
     this.media = media;
     this.muted = this.#muted;
-    for (const { sender } of this.#connection?.getTransceivers() ?? []) {
+    const connections = [this.#connection, this.#second?.connection];
+    for (const { sender } of connections.flatMap((each) => each?.getTransceivers() ?? [])) {
       const track = media.getTracks().find((each) => each.kind === sender.track?.kind);
       if (track) await sender.replaceTrack(track);
     }
@@ -136,13 +138,14 @@ export class Publisher extends EventTarget {
       });
       if (isVideo) preferCodec(transceiver, this.#codec);
     }
-    const session = this.#makeSession?.(connection) ?? new Session(connection, `${this.#url}/whip`, this.#token);
+    const session = this.#makeSession?.(connection) ?? new Session(connection, this.#endpoint(), this.#token);
     const isCurrent = () => this.#session === session;
     connection.addEventListener("connectionstatechange", () => { if (isCurrent()) this.#noteConnection(connection); });
     session.onEnded = (reason) => { if (isCurrent()) this.#noteEnd(reason); };
     session.onLost = () => { if (isCurrent()) this.#again(new PCastError("session-lost", "The platform has lost the stream.")); };
     session.onNoAddress = () => { if (isCurrent()) this.#noteNoAddress(); };
     session.onQuality = (quality) => { if (isCurrent()) this.#noteQuality(quality); };
+    session.onSecondCodec = ({ codec, key }) => { if (isCurrent()) this.#sendSecondCodec(codec, key); };
     this.#session = session;
     try {
       await session.open(requestStereo);
@@ -166,8 +169,37 @@ export class Publisher extends EventTarget {
     ];
   }
 
+  // The address of the endpoint. All viewers decode H264, so that no second codec is needed with it.
+  #endpoint() { return `${this.#url}/whip${this.#codec === "H264" ? "" : "?secondCodec=offered"}`; }
+
+  /**
+   * Sends the media in a second codec, too, in a connection of its own, or stops that.
+   * @param {string} [codec]
+   * @param {string} [key] the key of the platform's request
+   */
+  #sendSecondCodec(codec, key) {
+    this.#second?.close();
+    this.#second = null;
+    if (!codec || !key) return;
+    const connection = makeConnection(this.#isApart);
+    for (const track of [...this.media.getVideoTracks(), ...this.media.getAudioTracks()]) {
+      const isVideo = track.kind === "video";
+      const transceiver = connection.addTransceiver(track, {
+        direction: "sendonly", streams: [this.media], sendEncodings: [isVideo ? { maxBitrate: 2_500_000 } : {}],
+      });
+      if (isVideo) preferCodec(transceiver, codec);
+    }
+    const second = new Session(connection, `${this.#url}/whip?secondCodecKey=${encodeURIComponent(key)}`, this.#token);
+    second.followsEvents = false;
+    this.#second = second;
+    // The platform stops waiting for a codec that does not come, and the first one continues.
+    second.open(requestStereo).catch(() => second.close());
+  }
+
   #leave() {
     clearTimeout(this.#timer);
+    this.#second?.close();
+    this.#second = null;
     this.#session?.close();
     [this.#session, this.#connection, this.#statistics, this.#quality] = [null, null, null, null];
   }

@@ -214,6 +214,13 @@ export class Session {
   onCaptions = () => {};
 
   /**
+   * Called when the platform asks a publisher for a second codec, which it sends in a session of its own with the key, and
+   * without a codec when nobody needs it any more.
+   * @type {(request: { codec?: string, key?: string }) => void}
+   */
+  onSecondCodec = () => {};
+
+  /**
    * The identifier of the stream, from a header field of the response.
    * @type {string | null}
    */
@@ -415,6 +422,9 @@ export class Session {
     });
     events.addEventListener("captions", (event) => {
       if (!this.#closed) this.onCaptions(JSON.parse(event.data));
+    });
+    events.addEventListener("second-codec", (event) => {
+      if (!this.#closed) this.onSecondCodec(JSON.parse(event.data));
     });
     events.addEventListener("ended", (event) => this.#noteEnd(JSON.parse(event.data).reason ?? null));
   }

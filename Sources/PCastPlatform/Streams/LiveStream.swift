@@ -111,9 +111,16 @@ enum NameRelation: Hashable, Sendable {
     case named(String)
     /// The stream is that of the channel with an identifier. Viewers of the channel's name receive it.
     case channel(String)
+    /// The stream is the second codec of another one, whose viewers receive it if they do not decode the first codec.
+    case secondCodec(of: StreamID)
 
-    /// Whether the stream is a publisher of a name, which has no viewers itself.
-    var isPublisher: Bool { if case .publisher = self { true } else { false } }
+    /// Whether the stream is a publisher of a name or the second codec of a stream, so that viewers do not request it.
+    var isPublisher: Bool {
+        switch self {
+        case .publisher, .secondCodec: true
+        case .independent, .named, .channel: false
+        }
+    }
 
     var isChannel: Bool { if case .channel = self { true } else { false } }
 }

@@ -142,6 +142,8 @@ enum StreamUpdate: Sendable {
     case activity(Bool)
     /// The client should connect again, because the platform is about to end the viewing.
     case reconnect
+    /// The publisher should send the stream in this codec, too, with a key; or stop that, if both are nil.
+    case secondCodec(Codec?, key: String?)
     /// The end, which is the last event.
     case ended(StreamEnd)
 }

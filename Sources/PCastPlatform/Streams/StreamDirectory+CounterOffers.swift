@@ -25,6 +25,9 @@ extension StreamDirectory {
         do throws(SFUError) {
             return (try await router.view(peer, stream: stream, offer: offer, terms: terms), nil)
         } catch {
+            if error == .noCommonCodec, offer != nil, let second = await secondCodec(of: stream, for: peer) {
+                return (try await router.view(peer, stream: second, offer: offer, terms: terms), nil)
+            }
             guard makesCounterOffer, offer != nil, error.isAboutMediaSections else { throw error }
             var terms = terms
             let timeout = min(terms.setupLimit ?? Self.counterOfferTimeout, Self.counterOfferTimeout)

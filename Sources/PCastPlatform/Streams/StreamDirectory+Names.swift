@@ -30,7 +30,7 @@ extension StreamDirectory {
     func leaveName(_ stream: LiveStream) async {
         guard let names else { return }
         switch stream.place {
-        case .independent: break
+        case .independent, .secondCodec: break
         case .publisher(let name, _): await names.left(stream.id, name)
         case .named(let name): await names.closed(stream.id, name)
         case .channel(let id): await channels?.closed(stream.id, id)

@@ -35,6 +35,9 @@ actor StreamDirectory {
     var registry: StreamRegistry
     var policy: JoinPolicy
     var pendingReconnects = PendingReconnects()
+    /// The second codecs that viewers need now, by their streams.
+    var secondCodecs: [StreamID: SecondCodecRequest] = [:]
+    let secondCodecStreams: SecondCodecStreams
     let reconnectGrace: TimeSpan
     /// See `PlatformConfiguration.reasonTimeout`.
     let reasonTimeout: TimeSpan
@@ -55,6 +58,7 @@ actor StreamDirectory {
         reconnectGrace: TimeSpan = TimeSpan(PlatformConfiguration.defaultReconnectGrace),
         reasonTimeout: TimeSpan = .milliseconds(500), limiter: RequestLimiter,
         statistics: PlatformStatistics, packaging: PackagingService? = nil, renditions: RenditionService? = nil,
+        secondCodecStreams: SecondCodecStreams = .off,
         events: StreamEventHub = StreamEventHub(), tracer: any Tracer = NoOpTracer(), logger: Logger
     ) {
         self.reconnectGrace = reconnectGrace
@@ -65,6 +69,7 @@ actor StreamDirectory {
         self.statistics = statistics
         self.packaging = packaging
         self.renditions = renditions
+        self.secondCodecStreams = secondCodecStreams
         self.events = events
         self.tracer = tracer
         self.logger = logger
@@ -99,6 +104,7 @@ actor StreamDirectory {
     ///   - tags: The tags that the client requests.
     ///   - options: The client's options for the stream.
     ///   - resumeRequest: The stream to resume; nil for a new one.
+    ///   - secondCodec: Whether the publisher can be asked for a second codec, or sends one.
     ///   - onEnd: Called once when the stream has ended.
     ///   - onQuality: Called at each change of the data quality.
     /// - Returns: The stream, with an answer or an offer.
@@ -106,7 +112,7 @@ actor StreamDirectory {
     func publish(
         _ principal: Principal, clientContext: ClientContext, offer: SessionDescription?, tags: [String],
         options: [String] = [],
-        resuming resumeRequest: ResumeRequest? = nil,
+        resuming resumeRequest: ResumeRequest? = nil, secondCodec: SecondCodecRole = .none,
         onEnd: @escaping @Sendable (StreamEnd) async -> Void,
         onQuality: @escaping QualityAction = { _, _ in }
     ) async throws(APIError) -> PeerSession {
@@ -127,11 +133,13 @@ actor StreamDirectory {
             try await policy.authenticator.checkHook(.publish, principal, clientContext)
         }
         let streamTags = StreamTags(own: principal.job?.tags ?? tags, principal)
-        let admission = try await admitToName(streamTags, principal)
+        let isSecondCodec = try firstStream(of: secondCodec, principal) != nil
+        let admission = isSecondCodec ? nil : try await admitToName(streamTags, principal)
         let reservation = try policy.reserve(.stream, principal, clientContext)
         try policy.checkBitrate(for: principal.application, reservation)
         let id = principal.job?.stream ?? StreamID(RandomIdentifier.make(prefix: "stream-"))
         guard registry.peers[id] == nil else { throw APIError(.conflict, "The stream already exists.") }
+        let first = try firstStream(of: secondCodec, principal)
         let peer = registry.enter(
             id, reservation, origin: id, isPublisher: true, hasSession: principal.hasSession(clientContext),
             at: MonotonicClock.now(), onEnd: onEnd, onQuality: onQuality)
@@ -144,20 +152,32 @@ actor StreamDirectory {
             startTime: MonotonicClock.wallTime(), address: principal.job == nil ? clientContext.address : nil,
             ordinal: registry.takeOrdinal(),
             publisher: principal.publisher)
+        registry.update(peer) { $0.acceptsSecondCodec = secondCodec == .offered }
+        if let first {
+            stream.place = .secondCodec(of: first)
+            // It belongs to the first stream, so that it has no record and no notifications.
+            stream.isEndRecorded = true
+            secondCodecs[first]?.stream = id
+        }
         stream.isAwaitingAnswer = offer == nil
         if let admission {
             stream.place = .publisher(of: admission.name, as: principal.job?.role ?? .publisher)
         }
         registry.add(stream)
         policy.enter(stream, reservation)
-        writeQueue.note(.streamStarting(stream.record))
+        if first == nil { writeQueue.note(.streamStarting(stream.record)) }
+        var terms = publishingOptions(capabilities, for: admission)
+        if first != nil {
+            terms.preferring = [SecondCodecRequest.codec]
+            terms.insistsOnCodecs = true
+            terms.hasRenditions = false
+        }
         do {
             var description = try await router.publish(
-                peer, stream: id, offer: offer, terms: publishingOptions(capabilities, for: admission),
-                group: admission?.group)
+                peer, stream: id, offer: offer, terms: terms, group: admission?.group)
             if principal.job != nil { router.addOwnCandidates(to: &description) }
             note(description, isOffer: offer == nil, of: peer)
-            if offer != nil {
+            if offer != nil, first == nil {
                 await noteStart(of: id)
                 announce(id)
                 await joinName(id)
@@ -173,7 +193,11 @@ actor StreamDirectory {
                 ignoredCapabilities: capabilities.reportedNames)
         } catch {
             discard(peer)
-            writeQueue.note(Self.change(stream, StreamEnd(streamID: id, reason: .failed, description: "")))
+            if first == nil {
+                writeQueue.note(Self.change(stream, StreamEnd(streamID: id, reason: .failed, description: "")))
+            } else {
+                await followSecondCodec(endOf: stream)
+            }
             throw Self.refusal(error)
         }
     }
@@ -354,7 +378,7 @@ actor StreamDirectory {
     func discard(_ peer: PeerID) {
         guard let participant = registry.leave(peer) else { return }
         participant.trace?.ended()
-        guard participant.isPublisher else { return }
+        guard participant.isPublisher else { return leaveSecondCodec(of: participant.origin, peer) }
         policy.leave(participant.streamID)
         shareBitrate()
     }
@@ -463,6 +487,9 @@ actor StreamDirectory {
         registry.update(peer) { $0.trace?.mediaStarted() }
         registry.update(participant.streamID) { $0.hasMedia = true }
         logger.info("first media packet", metadata: ["stream": "\(participant.streamID)"])
+        if case .secondCodec(let first) = registry.streams[participant.streamID]?.place {
+            noteSecondCodec(participant.streamID, of: first)
+        }
         guard let stream = registry.streams[participant.streamID], !stream.place.isPublisher, !stream.isPulled else {
             return
         }
@@ -508,6 +535,9 @@ actor StreamDirectory {
         }
         if receivesReconnect { registry.update(peer) { $0.receivesReconnect = true } }
         continuation.yield(.quality(participant.quality, warnings: warnings(of: participant)))
+        if participant.isPublisher, let request = currentSecondCodec(of: participant.streamID) {
+            continuation.yield(request)
+        }
         if !participant.isPublisher {
             let captions = currentCaptions(of: participant.origin)
             if !captions.isEmpty { continuation.yield(.captions(captions)) }
@@ -543,6 +573,7 @@ actor StreamDirectory {
         }
         logger.info("stream ended", metadata: ["stream": "\(participant.streamID)", "reason": "\(end.wire)"])
         if let stream { await leaveName(stream) }
+        if let stream { await followSecondCodec(endOf: stream) }
         if stream != nil { packaging?.end(end.streamID) }
         if stream != nil { await endPendingViewings(of: end.streamID, end.reason, end.description) }
         if stream != nil { await endLocalViewings(of: end.streamID, end.reason) }

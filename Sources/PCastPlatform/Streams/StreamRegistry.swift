@@ -38,6 +38,8 @@ struct StreamRegistry {
         var listeners: [Int: AsyncStream<StreamUpdate>.Continuation] = [:]
         /// Whether a listener passes the request to connect again on to the client.
         var receivesReconnect = false
+        /// Whether a publisher follows requests for a second codec.
+        var acceptsSecondCodec = false
         /// The key by which the token of the client can be revoked; nil if it cannot.
         var revocationKey: String?
         /// The time at which the client was requested to connect to another node; nil if it was not.

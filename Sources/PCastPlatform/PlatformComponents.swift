@@ -126,7 +126,7 @@ struct PlatformComponents: Sendable {
             reasonTimeout: configuration.reasonTimeout, limiter: limiter, statistics: statistics,
             packaging: packaging,
             renditions: RenditionService(router: router, configuration: configuration.renditions, logger: logger),
-            secondCodecStreams: configuration.secondCodec,
+            secondCodecStreams: configuration.secondCodec, secondCodecTimeout: configuration.secondCodecTimeout,
             events: events, tracer: tracer, logger: logger)
         registry = SessionRegistry(
             writeQueue: platformRecords.writeQueue, absence: TimeSpan(configuration.sessionTimeout))

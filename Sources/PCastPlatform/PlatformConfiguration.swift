@@ -70,6 +70,8 @@ public struct PlatformConfiguration: Sendable {
     public var renditions = RenditionConfiguration()
     /// The streams whose publishers are asked for a second codec while viewers need it.
     public var secondCodec = SecondCodecStreams.requested
+    /// The maximum time from the request for a second codec to its first packet.
+    package var secondCodecTimeout = TimeSpan.seconds(5 as Int64)
     /// The recordings of streams.
     public var recording = RecordingConfiguration()
     /// The declared streams.

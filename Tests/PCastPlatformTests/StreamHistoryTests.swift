@@ -100,7 +100,7 @@ import Testing
     private func address(of answer: TestPlatform.Response, isViewer: Bool = false) throws -> String {
         let link = try #require(answer.headers["Link"].first { $0.contains("server-sent-events") })
         #expect(link.contains("rel=\"urn:ietf:params:whep:ext:core:server-sent-events\""))
-        #expect(link.contains("events=\"data-quality,ended\(isViewer ? ",captions,active," : "\"")"))
+        #expect(link.contains("events=\"data-quality,ended\(isViewer ? ",captions,active," : ",second-codec\"")"))
         return String(link.dropFirst().prefix { $0 != ">" })
     }
 

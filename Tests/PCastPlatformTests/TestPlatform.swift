@@ -82,6 +82,7 @@ struct TestPlatform: Sendable {
         (configuration.setupTimeout, configuration.sessionTimeout) = (ample, ample.duration)
         (configuration.reconnectGrace, configuration.consumerTimeout) = (ample.duration, ample)
         configuration.firstRequestTimeout = ample
+        configuration.secondCodecTimeout = ample
         configuration.signalingTimeouts.request = ample
         configuration.signalingTimeouts.silence = ample
         configuration.signalingTimeouts.authentication = ample

@@ -143,6 +143,8 @@ export class RoomStreamSession {
   onNoAddress = () => {};
   /** Called with each change of the data quality. @type {(quality: DataQuality) => void} */
   onQuality = () => {};
+  /** Not called: members of rooms are not asked for a second codec. */
+  onSecondCodec = () => {};
 
   /**
    * @param {Client} client

@@ -1,5 +1,6 @@
 import PCastCore
 import PCastSFU
+import PCastWebRTC
 
 /// The streams whose publishers are asked for a second codec.
 public enum SecondCodecStreams: String, CaseIterable, Sendable {
@@ -34,8 +35,6 @@ enum SecondCodecRole: Hashable, Sendable {
 struct SecondCodecRequest: Sendable {
     /// The codec, which nearly all viewers decode.
     static let codec = Codec.h264
-    /// The maximum time from the request to the first packet.
-    static let timeout = Duration.seconds(5)
     /// The time for which the second codec is sent after its last viewer.
     static let linger = Duration.seconds(10)
     /// The maximum number of viewers that wait for the first packet. Others are rejected as without a second codec.
@@ -62,10 +61,12 @@ extension StreamDirectory {
     /// Returns the stream in the second codec of a stream, for a viewer that does not decode the first one. It asks the
     /// publisher and waits for the first packet, if nobody else has. It returns nil if there is none: the setting excludes
     /// it, the publisher cannot be asked, or does not send it in time.
-    func secondCodec(of id: StreamID, for viewer: PeerID) async -> StreamID? {
+    func secondCodec(of id: StreamID, for viewer: PeerID, _ offer: SessionDescription) async -> StreamID? {
+        let offered = Set(offer.media.filter { !$0.isRejected }.flatMap(\.payloadFormats).map(\.codec))
         guard let stream = registry.streams[id], secondCodecStreams.applies(to: stream.capabilities),
-            stream.place == .independent, !stream.isPulled, stream.codecs.contains(where: { $0.mediaType == .video }),
-            !stream.codecs.contains(SecondCodecRequest.codec),
+            stream.place == .independent, !stream.isPulled,
+            let codec = stream.codecs.first(where: { $0.mediaType == .video }), !offered.contains(codec),
+            codec != SecondCodecRequest.codec, offered.contains(SecondCodecRequest.codec),
             registry.participants[stream.peer]?.acceptsSecondCodec == true
         else { return nil }
         let request: SecondCodecRequest
@@ -76,12 +77,9 @@ extension StreamDirectory {
             secondCodecs[id] = request
             notify(stream.peer, request.update)
             logger.info("publisher asked for a second codec", metadata: ["stream": "\(id)"])
-            Task {
-                try? await Task.sleep(for: SecondCodecRequest.timeout)
-                if secondCodecs[id]?.key == request.key, secondCodecs[id]?.hasMedia == false {
-                    logger.warning("the publisher did not send the second codec", metadata: ["stream": "\(id)"])
-                    await stopSecondCodec(of: id)
-                }
+            Task { [weak self, secondCodecTimeout] in
+                try? await Task.sleep(for: secondCodecTimeout.duration)
+                await self?.expireSecondCodec(of: id, key: request.key)
             }
         }
         secondCodecs[id]?.viewers.insert(viewer)
@@ -89,7 +87,10 @@ extension StreamDirectory {
             guard request.waiting.count < SecondCodecRequest.maximumWaiting else { return nil }
             await withCheckedContinuation { secondCodecs[id]?.waiting.append($0) }
         }
-        guard let current = secondCodecs[id], current.key == request.key, current.hasMedia else { return nil }
+        // The viewer may have left meanwhile.
+        guard let current = secondCodecs[id], current.key == request.key, current.hasMedia,
+            registry.participants[viewer] != nil
+        else { return nil }
         return current.stream
     }
 
@@ -127,13 +128,25 @@ extension StreamDirectory {
         else { return }
         let vacancies = request.vacancies + 1
         secondCodecs[first]?.vacancies = vacancies
-        Task {
+        Task { [weak self] in
             try? await Task.sleep(for: SecondCodecRequest.linger)
-            guard let current = secondCodecs[first], current.key == request.key, current.vacancies == vacancies,
-                current.viewers.isEmpty
-            else { return }
-            await stopSecondCodec(of: first)
+            await self?.releaseSecondCodec(of: first, key: request.key, vacancies: vacancies)
         }
+    }
+
+    /// Ends a request of which no packet has arrived in time.
+    private func expireSecondCodec(of first: StreamID, key: String) async {
+        guard let request = secondCodecs[first], request.key == key, !request.hasMedia else { return }
+        logger.warning("the publisher did not send the second codec", metadata: ["stream": "\(first)"])
+        await stopSecondCodec(of: first)
+    }
+
+    /// Ends a request if no viewer has come since its last one left.
+    private func releaseSecondCodec(of first: StreamID, key: String, vacancies: Int) async {
+        guard let request = secondCodecs[first], request.key == key, request.vacancies == vacancies,
+            request.viewers.isEmpty
+        else { return }
+        await stopSecondCodec(of: first)
     }
 
     /// Follows the end of a publisher: that of a stream with a second codec, or that of the second codec.

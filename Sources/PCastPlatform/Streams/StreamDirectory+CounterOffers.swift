@@ -25,7 +25,7 @@ extension StreamDirectory {
         do throws(SFUError) {
             return (try await router.view(peer, stream: stream, offer: offer, terms: terms), nil)
         } catch {
-            if error == .noCommonCodec, offer != nil, let second = await secondCodec(of: stream, for: peer) {
+            if error.isAboutMediaSections, let offer, let second = await secondCodec(of: stream, for: peer, offer) {
                 return (try await router.view(peer, stream: second, offer: offer, terms: terms), nil)
             }
             guard makesCounterOffer, offer != nil, error.isAboutMediaSections else { throw error }

@@ -38,6 +38,8 @@ actor StreamDirectory {
     /// The second codecs that viewers need now, by their streams.
     var secondCodecs: [StreamID: SecondCodecRequest] = [:]
     let secondCodecStreams: SecondCodecStreams
+    /// See `PlatformConfiguration.secondCodecTimeout`.
+    let secondCodecTimeout: TimeSpan
     let reconnectGrace: TimeSpan
     /// See `PlatformConfiguration.reasonTimeout`.
     let reasonTimeout: TimeSpan
@@ -58,7 +60,7 @@ actor StreamDirectory {
         reconnectGrace: TimeSpan = TimeSpan(PlatformConfiguration.defaultReconnectGrace),
         reasonTimeout: TimeSpan = .milliseconds(500), limiter: RequestLimiter,
         statistics: PlatformStatistics, packaging: PackagingService? = nil, renditions: RenditionService? = nil,
-        secondCodecStreams: SecondCodecStreams = .off,
+        secondCodecStreams: SecondCodecStreams = .off, secondCodecTimeout: TimeSpan = .seconds(5 as Int64),
         events: StreamEventHub = StreamEventHub(), tracer: any Tracer = NoOpTracer(), logger: Logger
     ) {
         self.reconnectGrace = reconnectGrace
@@ -70,6 +72,7 @@ actor StreamDirectory {
         self.packaging = packaging
         self.renditions = renditions
         self.secondCodecStreams = secondCodecStreams
+        self.secondCodecTimeout = secondCodecTimeout
         self.events = events
         self.tracer = tracer
         self.logger = logger

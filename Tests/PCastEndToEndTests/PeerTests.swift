@@ -111,6 +111,31 @@ extension EndToEnd {
             }
         }
 
+        @Test(
+            "a browser that publishes VP9 sends H.264, too, while a viewer does not decode VP9",
+            .enabled(if: ThisMachine.hasChromium), .timeLimit(.minutes(5)))
+        func secondCodec() async throws {
+            try await TestWorkspace.run { workspace in
+                let platform = try await LocalPlatform.start(in: workspace, ["--second-codec", "all"])
+                let publisher = try Peer(
+                    "publish_chromium.py",
+                    ["\(platform.uri)/publish", "--codec", "VP9", "--size", "640x360", "--until-told"],
+                    in: nil, of: workspace, seconds: 2, hears: true)
+                let stream = try await platform.stream()
+                let viewer = try Peer(
+                    "whep_aiortc.py", ["--url", "\(platform.uri)/whep/\(stream)", "--codec", "H264"],
+                    in: nil, of: workspace, seconds: 2)
+                let codec = try await viewer.figures()["codecs"]["video"].text
+                #expect(codec?.hasSuffix("H264") == true)
+                // Those who decode the first codec receive it.
+                let page = try Peer(
+                    "watch_chromium.py", ["\(platform.uri)/watch/\(stream)"], in: nil, of: workspace, seconds: 2)
+                #expect(try await page.figures()["videoCodec"].text == "video/VP9")
+                try publisher.program.notify("enough")
+                _ = try await publisher.figures()
+            }
+        }
+
         private static func platform(in network: String, of workspace: TestWorkspace) async throws -> LocalPlatform {
             let serve = [
                 "serve", "--listen", "127.0.1.1:8080", "--advertise", "127.0.1.1", "--application",

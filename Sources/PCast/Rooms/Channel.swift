@@ -8,8 +8,9 @@ import Synchronization
 ///     try await channel.join()
 ///     for await stream in channel.stream.values { … }
 ///
-/// The stream changes with the presenter. If the stream of one ends or cannot be played, that of another one follows. The
-/// client leaves the channel when this object is released.
+/// The client connects when it joins, also before anybody presents. The stream continues when another presenter takes over. If
+/// the platform offers no such stream to the client, it is that of one presenter, and another one follows with the next
+/// presenter. The client leaves the channel when this object is released.
 public final class Channel: Sendable {
     /// The members and the conversation.
     public let room: Room
@@ -38,12 +39,13 @@ public final class Channel: Sendable {
     ) async throws(PCastError) {
         try await room.join(as: .audience, screenName: screenName)
         let viewing = ChannelViewing(
-            pcast: room.pcast, members: room.members, presenter: presenter, stream: stream, streamToken: streamToken)
+            pcast: room.pcast, alias: room.info.value.map { StreamID($0.alias) }, members: room.members,
+            presenter: presenter, stream: stream, streamToken: streamToken)
         let former = self.viewing.withLock { task in
             let former = task
             task = Task {
                 await former?.value
-                await viewing.run(PresenterChoice(selection))
+                await viewing.run(selection)
             }
             return former
         }
@@ -71,8 +73,14 @@ public final class Channel: Sendable {
 }
 
 /// The task of a ``Channel`` that subscribes to the stream of the presenter.
+///
+/// It subscribes to the channel by its name before anybody presents, and keeps this stream when the presenter changes. The
+/// platform then begins to forward with the next key frame, and no connection has to be made. If the platform does not permit
+/// that, it subscribes to the stream of each presenter.
 struct ChannelViewing: Sendable {
     let pcast: PCast
+    /// The name of the channel; nil to subscribe to the streams of presenters only.
+    let alias: StreamID?
     let members: ObservableValue<[RoomMember]>
     let presenter: ObservableValue<RoomMember?>
     let stream: ObservableValue<MediaStream?>
@@ -82,11 +90,30 @@ struct ChannelViewing: Sendable {
     private static let vacancy = TimeSpan.milliseconds(400)
     /// The time before another attempt while the connection is lost.
     private static let offlineInterval = TimeSpan.milliseconds(500)
+    /// A stream of the channel that ends within this time is not subscribed to again.
+    private static let shortest = TimeSpan.seconds(1)
+
+    /// The stream of the channel, which follows the presenters.
+    private struct Shared {
+        /// Whether the platform has not refused it.
+        var isOffered = true
+        var stream: MediaStream?
+        var began = Instant(nanoseconds: 0)
+        /// The time before which it is not tried again.
+        var retryAt: Instant?
+    }
+
+    /// The stream of one presenter.
+    private struct Playing {
+        let id: StreamID
+        let stream: MediaStream
+    }
 
     /// Follows the members until the task is cancelled.
-    func run(_ choice: PresenterChoice) async {
-        var choice = choice
-        var playing: (id: StreamID, stream: MediaStream)?
+    func run(_ selection: PresenterSelection) async {
+        var choice = PresenterChoice(selection)
+        var shared = Shared(isOffered: alias != nil)
+        var playing: Playing?
         var vacantSince: Instant?
         var retry: (stream: StreamID, at: Instant)?
         let (wakes, wake) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
@@ -103,16 +130,17 @@ struct ChannelViewing: Sendable {
                 playing = nil
                 stream.set(nil)
             }
+            await follow(&shared, selection, wake)
             let now = MonotonicClock.now()
             guard let chosen = choice.choose(from: members.value) else {
-                if let current = playing {
+                if stream.value != nil {
                     let since = vacantSince ?? now
                     vacantSince = since
                     guard now - since >= Self.vacancy else {
                         self.wake(wake, after: Self.vacancy - (now - since))
                         continue
                     }
-                    current.stream.stop()
+                    playing?.stream.stop()
                     playing = nil
                 }
                 stream.set(nil)
@@ -121,7 +149,13 @@ struct ChannelViewing: Sendable {
             }
             vacantSince = nil
             presenter.set(chosen.member)
-            guard chosen.stream != playing?.id else { continue }
+            if let following = shared.stream {
+                stream.set(following)
+                playing?.stream.stop()
+                playing = nil
+                continue
+            }
+            guard !shared.isOffered, chosen.stream != playing?.id else { continue }
             if let retry, retry.stream == chosen.stream, now < retry.at {
                 self.wake(wake, after: retry.at - now)
                 continue
@@ -130,7 +164,7 @@ struct ChannelViewing: Sendable {
                 let next = try await pcast.subscribe(streamToken: try await streamToken(), streamID: chosen.stream)
                 stream.set(next)
                 playing?.stream.stop()
-                playing = (chosen.stream, next)
+                playing = Playing(id: chosen.stream, stream: next)
                 next.whenEnded { _ in wake.yield() }
             } catch {
                 let isOffline = error.status == .notReady || error.cause == .connection
@@ -141,14 +175,53 @@ struct ChannelViewing: Sendable {
         }
         following.cancel()
         playing?.stream.stop()
+        shared.stream?.stop()
         stream.set(nil)
         presenter.set(nil)
+    }
+
+    /// Subscribes to the stream of the channel, unless the client has it already or the platform has refused it.
+    private func follow(
+        _ shared: inout Shared, _ selection: PresenterSelection, _ wake: AsyncStream<Void>.Continuation
+    ) async {
+        let now = MonotonicClock.now()
+        if let current = shared.stream, current.endedInfo != nil {
+            shared.stream = nil
+            stream.set(nil)
+            if now - shared.began < Self.shortest { shared.isOffered = false }
+        }
+        guard shared.isOffered, shared.stream == nil else { return }
+        if let retryAt = shared.retryAt, now < retryAt { return self.wake(wake, after: retryAt - now) }
+        do throws(PCastError) {
+            let next = try await pcast.subscribe(
+                streamToken: try await streamToken(), streamID: alias, options: [selection.awaitOption])
+            (shared.stream, shared.began, shared.retryAt) = (next, MonotonicClock.now(), nil)
+            next.whenEnded { _ in wake.yield() }
+        } catch {
+            // A refusal is final. The streams of presenters may be permitted nevertheless.
+            guard error.status == .notReady || error.cause == .connection else {
+                shared.isOffered = false
+                return
+            }
+            shared.retryAt = MonotonicClock.now() + Self.offlineInterval
+            self.wake(wake, after: Self.offlineInterval)
+        }
     }
 
     private func wake(_ wake: AsyncStream<Void>.Continuation, after time: TimeSpan) {
         Task {
             try? await Task.sleep(for: time.duration)
             wake.yield()
+        }
+    }
+}
+
+extension PresenterSelection {
+    /// The option with which a client subscribes to a channel whose presenter is selected in this way.
+    fileprivate var awaitOption: String {
+        switch self {
+        case .mostRecent: "await-presenter=most-recent"
+        case .highAvailability: "await-presenter=high-availability"
         }
     }
 }

@@ -270,6 +270,13 @@ public final class PCast: Sendable {
     public func subscribe(
         streamToken: String = "", streamID: StreamID? = nil
     ) async throws(PCastError) -> MediaStream {
+        try await subscribe(streamToken: streamToken, streamID: streamID, options: [])
+    }
+
+    /// Subscribes to a stream with further options for the platform.
+    func subscribe(
+        streamToken: String, streamID: StreamID?, options setupOptions: [String]
+    ) async throws(PCastError) -> MediaStream {
         let feed = ReceivedMediaFeed()
         let lifecycle = StreamLifecycle(.viewer)
         let call = try session.preparing { () throws(PCastError) in
@@ -280,7 +287,8 @@ public final class PCast: Sendable {
             for await event in call.events where !Task.isCancelled { lifecycle.follow(event) }
         }
         lifecycle.watch(call)
-        let setup = StreamSetup(direction: .download, streamToken: streamToken, originStreamID: streamID)
+        let setup = StreamSetup(
+            direction: .download, streamToken: streamToken, originStreamID: streamID, options: setupOptions)
         let established = try await setup.run(call, lifecycle: lifecycle, session: session)
         if let playlist = established.playlist {
             // The call has no media. Its end is not that of the stream.

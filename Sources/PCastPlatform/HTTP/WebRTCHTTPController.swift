@@ -202,8 +202,11 @@ struct WebRTCHTTPController: Sendable {
                 secondCodec: Self.secondCodecRole(request), onEnd: onEnd)
         case .whep:
             let origin = context.streamName.map { StreamID($0) }
+            // A player that can wait for the presenter of a channel in its session.
+            let awaited = PresenterAwait(query: request.uri.queryParameters["await"])
             peerSession = try await directory.view(
                 principal, clientContext: clientContext, origin: origin, offer: offer,
+                options: awaited.map { [$0.option] } ?? [],
                 isPreview: dashboard.application(for: request, context) == principal.application,
                 makesCounterOffer: !request.acceptsProblemReports, onEnd: onEnd)
         }

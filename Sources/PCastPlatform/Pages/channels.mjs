@@ -11,6 +11,8 @@ import { Viewer } from "./viewer.mjs";
 
 /** The time in milliseconds for which a stream continues without a presenter, who may return. */
 const VACANCY = 400;
+/** The time in milliseconds within which the end of a channel's stream means that it cannot be viewed. */
+const SHORTEST = 1000;
 /** The number of failures after which a stream is not chosen any more. */
 const UNUSABLE = 100;
 
@@ -73,6 +75,9 @@ export class PresenterChoice {
 /**
  * A channel: a room whose presenter an audience watches. Create it with `client.channel()`.
  *
+ * It connects to the platform when it joins, also before anybody presents, and keeps this connection when the presenter
+ * changes. If the platform does not permit that to the client, it views the stream of each presenter.
+ *
  * Events, as `CustomEvent`s with these details:
  *
  * - `presenter` `{ presenter }`: the member whose stream is selected, or null
@@ -87,6 +92,9 @@ export class Channel extends EventTarget {
   /** @type {string | null} */ #streamId = null;
   /** @type {Member | null} */ #presenter = null;
   /** @type {number | undefined} */ #vacancy;
+  /** @type {PresenterSelection} */ #selection = "most-recent";
+  /** @type {Viewer | null} The viewer of the channel's own stream, which follows the presenters. */ #shared = null;
+  /** @type {MediaProvider | null} The media of the video element, which shows none while nobody presents. */ #hidden = null;
   #evaluate = () => this.#choose();
 
   /** @param {Room} room */
@@ -114,6 +122,8 @@ export class Channel extends EventTarget {
     const info = await this.room.join({ role: "audience", screenName });
     [this.#video, this.#token] = [video ?? this.#video, token];
     this.#choice = new PresenterChoice(selection);
+    this.#selection = selection;
+    this.#share(info.alias);
     this.room.addEventListener("members", this.#evaluate);
     this.#choose();
     return info;
@@ -130,6 +140,7 @@ export class Channel extends EventTarget {
     this.room.removeEventListener("members", this.#evaluate);
     this.#choice = null;
     this.#select(null);
+    this.#stopSharing();
     await this.room.leave();
   }
 
@@ -147,12 +158,75 @@ export class Channel extends EventTarget {
       this.#presenter = chosen?.member ?? null;
       this.#emit("presenter", { presenter: this.#presenter });
     }
+    const [former, shared] = [this.#viewer, this.#shared];
     if ((chosen?.streamId ?? null) === this.#streamId) return;
-    this.#viewer?.stop();
-    [this.#streamId, this.#viewer] = [chosen?.streamId ?? null, null];
-    if (chosen) this.#viewer = this.#view(chosen.streamId);
+    this.#streamId = chosen?.streamId ?? null;
+    // The stream of the channel follows by itself.
+    if (chosen && shared && former === shared) return;
+    if (former && former === shared) this.#hide();
+    else former?.stop();
+    if (chosen && shared) this.#show();
+    this.#viewer = chosen ? shared ?? this.#view(chosen.streamId) : null;
     this.#emit("viewer", { viewer: this.#viewer });
   }
+
+  // MARK: The stream of the channel
+
+  /**
+   * Views the channel's own stream.
+   * @param {string} alias
+   */
+  #share(alias) {
+    this.#stopSharing();
+    const viewer = new Viewer({
+      url: this.room.client.url, stream: alias, token: this.#token, video: this.#video, awaits: this.#selection,
+    });
+    this.#shared = viewer;
+    const began = performance.now();
+    const on = (/** @type {string} */ type, /** @type {(detail: any) => void} */ handle) =>
+      viewer.addEventListener(type, (event) => {
+        if (this.#shared === viewer) handle(/** @type {CustomEvent} */ (event).detail);
+      });
+    const refuse = () => {
+      this.#stopSharing();
+      this.#choose();
+    };
+    on("failed", refuse);
+    on("waiting", ({ error }) => { if (error.code === "not-playing" || error.code === "refused") refuse(); });
+    on("ended", () => {
+      if (performance.now() - began < SHORTEST || !this.#choice) return refuse();
+      this.#share(alias);
+      this.#choose();
+    });
+  }
+
+  #stopSharing() {
+    const viewer = this.#shared;
+    if (!viewer) return;
+    [this.#shared, this.#hidden] = [null, null];
+    viewer.stop();
+    if (this.#viewer !== viewer) return;
+    [this.#viewer, this.#streamId] = [null, null];
+    this.#emit("viewer", { viewer: null });
+  }
+
+  /** Shows no frame of the channel's stream while nobody presents. */
+  #hide() {
+    this.#hidden = this.#video.srcObject;
+    this.#video.srcObject = null;
+  }
+
+  /** Shows the channel's stream again. Its media may have arrived meanwhile. */
+  #show() {
+    if (!this.#hidden) return;
+    if (!this.#video.srcObject) {
+      this.#video.srcObject = this.#hidden;
+      this.#shared?.play();
+    }
+    this.#hidden = null;
+  }
+
+  // MARK: The streams of presenters
 
   /** @param {string} stream */
   #view(stream) {

@@ -11,15 +11,19 @@ import { Session, makeConnection } from "./session.mjs";
  * @param {string | null} options.token the token; null for none
  * @param {readonly ("video" | "audio")[]} [options.kinds] the kinds of media, both by default
  * @param {boolean} [options.isApart] see {@link makeConnection}
+ * @param {string | null} [options.awaits] the selection of the presenters whom the viewer of a channel awaits
  * @returns {Session}
  */
-export function makeViewerSession({ url, stream, token, kinds = ["video", "audio"], isApart = false }) {
+export function makeViewerSession({
+  url, stream, token, kinds = ["video", "audio"], isApart = false, awaits = null,
+}) {
   const connection = makeConnection(isApart);
   for (const kind of kinds) {
     const transceiver = connection.addTransceiver(kind, { direction: "recvonly" });
     if (kind === "video") offerDependencyDescriptor(transceiver);
   }
-  return new Session(connection, url + (stream ? `/whep/${encodeURIComponent(stream)}` : "/whep"), token);
+  const endpoint = url + (stream ? `/whep/${encodeURIComponent(stream)}` : "/whep");
+  return new Session(connection, endpoint + (awaits ? `?await=${awaits}` : ""), token);
 }
 
 /**

@@ -36,6 +36,8 @@ import { makeViewerSession } from "./viewer-session.mjs";
  * @property {boolean} [retries] whether it tries again by itself after a failure; true by default
  * @property {Transport} [transport] how the stream is played; `auto` by default
  * @property {number | null} [playoutDelay] the time from capture at which frames are shown by HLS, in milliseconds
+ * @property {"presenter" | "most-recent" | "high-availability" | null} [awaits] connects to a channel, whose alias is
+ *   `stream`, also before anybody presents; `presenter`, or the selection among presenters that the channel must have
  */
 
 /**
@@ -98,7 +100,7 @@ export class Viewer extends EventTarget {
   /** @type {HLSPlayer | null} The player of a stream by HLS. */ #player = null;
   /** @type {TimeShift} The playback of the window of a stream by WebRTC. */ #shift;
   /** @type {TimeShiftState} */ #timeShift = "live";
-  /** @type {Transport} */ #transport; /** @type {number | null} */ #playoutDelay;
+  /** @type {Transport} */ #transport; /** @type {number | null} */ #playoutDelay; /** @type {string | null} */ #awaits;
   /** @type {MediaStream | null} */ #media = null;
   /** @type {StatisticsReader | null} */ #statistics = null;
   /** @type {Playhead} */ #playhead;
@@ -120,9 +122,10 @@ export class Viewer extends EventTarget {
    */
   constructor({
     url, stream = null, token = null, video = null, retries = true, transport = "auto", playoutDelay = null,
+    awaits = null,
   }, session = null) {
     super();
-    [this.#first, this.#playoutDelay] = [session, playoutDelay];
+    [this.#first, this.#playoutDelay, this.#awaits] = [session, playoutDelay, awaits];
     this.#url = new URL(url ?? import.meta.url, location.href).origin;
     [this.#stream, this.#token, this.#retries, this.#transport] = [stream, token, retries, transport];
     /** The element that shows the stream. */
@@ -371,6 +374,7 @@ export class Viewer extends EventTarget {
     this.#awaitsFrame = true;
     const session = this.#first ?? makeViewerSession({
       url: this.#url, stream: this.#stream, token: this.#token, kinds: this.#kinds, isApart: this.#isApart,
+      awaits: this.#awaits,
     });
     this.#first = null;
     const { connection } = session;

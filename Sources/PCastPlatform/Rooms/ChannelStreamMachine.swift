@@ -24,12 +24,14 @@ struct ChannelStreamMachine {
         var keepsPresenter = false
         /// Whether clients view the stream, or wait for it.
         var isViewed = false
+        /// Whether a client wants the stream before there is a presenter.
+        var isAwaited = false
     }
 
     /// An action of the driver.
     enum Output: Hashable, Sendable {
-        /// Creates the stream with the tracks of a presenter.
-        case open(like: Presenter)
+        /// Creates the stream with the tracks of a presenter, or with those of any presenter if it is nil.
+        case open(like: Presenter?)
         /// Forwards the media of a presenter from its next key frame on.
         case select(Presenter)
         /// Forwards no media, until a presenter is selected.
@@ -69,7 +71,12 @@ struct ChannelStreamMachine {
         vacantSince = observations.presenters.isEmpty ? vacantSince ?? now : nil
         if isOpen, isOverdue(at: now) { return close() }
         if selected != nil, let vacantSince, now - vacantSince >= Self.leavingTime { deselect() }
-        guard let best = best(of: observations), retriesAfter.map({ $0 <= now }) ?? true else { return }
+        guard retriesAfter.map({ $0 <= now }) ?? true else { return }
+        guard let best = best(of: observations) else {
+            guard !isOpen, observations.isAwaited else { return }
+            isOpen = true
+            return outputs.append(.open(like: nil))
+        }
         if !isOpen {
             guard observations.isViewed else { return }
             isOpen = true

@@ -22,6 +22,8 @@ actor ChannelStreamService {
         var source: StreamID?
         /// The requests that wait for the stream.
         var waiting: [Int: CheckedContinuation<Void, Never>] = [:]
+        /// Those of them that want the stream before there is a presenter.
+        var awaiting: Set<Int> = []
         /// Whether outputs are performed.
         var isPerforming = false
     }
@@ -66,7 +68,11 @@ actor ChannelStreamService {
     // MARK: Requests
 
     /// Waits until the stream of a channel exists. It returns without one if it cannot be created in time.
-    func open(_ channel: PresentedChannel) async {
+    ///
+    /// - Parameters:
+    ///   - channel: The channel.
+    ///   - isAwaited: Whether the stream is also created without a presenter. Its viewers then wait for one.
+    func open(_ channel: PresentedChannel, isAwaited: Bool = false) async {
         let id = channel.id
         if entries[id] == nil {
             guard !isStopping, entries.count < Self.maximumCount else { return }
@@ -81,12 +87,14 @@ actor ChannelStreamService {
         }
         await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
             entries[id]?.waiting[request] = continuation
+            if isAwaited { entries[id]?.awaiting.insert(request) }
             wake.yield()
         }
         limit.cancel()
     }
 
     private func resume(_ request: Int, of id: String) {
+        entries[id]?.awaiting.remove(request)
         entries[id]?.waiting.removeValue(forKey: request)?.resume()
     }
 
@@ -152,6 +160,7 @@ actor ChannelStreamService {
                 return presenter
             }
             observations.isViewed = isViewed(entry, viewers, at: now)
+            observations.isAwaited = !entry.awaiting.isEmpty
             entries[id]?.machine.advance(to: now, observations)
             // The stream can be viewed, or nothing can be expected.
             if channel.stream != nil || entries[id]?.machine.isOpen == false { resumeAll(of: id) }
@@ -209,15 +218,23 @@ actor ChannelStreamService {
         }
     }
 
-    private func open(_ id: String, like presenter: ChannelStreamMachine.Presenter) async {
+    private func open(_ id: String, like presenter: ChannelStreamMachine.Presenter?) async {
         guard let application = entries[id]?.application,
-            let channel = available.presentedChannel(id, of: application),
-            let media = await router.media(of: presenter.stream)
-        else { return failed(id, "its presenter has left") }
+            let channel = available.presentedChannel(id, of: application)
+        else { return failed(id, "the channel has ended") }
+        var media = IngestMedia.ofAnyPublisher
+        if let presenter {
+            guard let own = await router.media(of: presenter.stream) else { return failed(id, "its presenter has left") }
+            media = entries[id]?.awaiting.isEmpty == false ? own.withAllTracks : own
+        }
         do throws(APIError) {
-            let stream = try await directory.openStream(of: channel, like: media, beside: presenter.stream)
+            let stream = try await directory.openStream(of: channel, like: media, beside: presenter?.stream)
             entries[id]?.stream = stream
             entries[id]?.media = media
+            guard presenter == nil else { return }
+            // Viewers may join at once. Otherwise they wait until a presenter is selected.
+            available.setStream(stream, ofChannel: id, application: application)
+            resumeAll(of: id)
         } catch {
             failed(id, error.detail)
         }
@@ -335,6 +352,14 @@ actor ChannelStreamService {
 }
 
 extension IngestMedia {
+    /// The media with audio and video, for viewers who follow any presenter.
+    fileprivate var withAllTracks: IngestMedia {
+        var media = self
+        media.video = video ?? Self.ofAnyPublisher.video
+        media.hasAudio = true
+        return media
+    }
+
     /// Whether viewers of a stream with these tracks receive all tracks of another publisher. Its video may have another
     /// codec.
     fileprivate func fits(_ other: IngestMedia) -> Bool {

@@ -109,6 +109,8 @@ actor RoomService: RoomRequests {
             isPermanent: isPermanent, isStored: stored != nil, emptySince: MonotonicClock.now())
         aliases[description.application, default: [:]][description.alias] = description.id
         timed.insert(description.id)
+        // Viewers may wait for the first presenter.
+        directory.available.setChannel(of: description, [])
         homes?.claim(RoomKey(description), room: description.id)
         logger.info("room created", metadata: ["room": "\(description.id)"])
     }
@@ -200,7 +202,7 @@ actor RoomService: RoomRequests {
         rooms[id]?.connections[session] = nil
         rooms[id]?.formerConnections[session] = nil
         rooms[id]?.subscribers.remove(session)
-        timed.insert(id)
+        checkLater(id)
     }
 
     /// Returns the sessions with a connection in a room, current or former, in the order of their IDs.
@@ -222,7 +224,7 @@ actor RoomService: RoomRequests {
     func streamEnded(_ stream: StreamID, of session: SessionID) {
         for id in roomsOfSessions[session] ?? [] {
             rooms[id]?.machine.streamEnded(stream, of: session, at: MonotonicClock.now())
-            timed.insert(id)
+            checkLater(id)
         }
     }
 
@@ -247,8 +249,8 @@ actor RoomService: RoomRequests {
         timed.insert(description.id)
     }
 
-    /// Lets ``advance(to:)`` check a room.
-    func checkLater(_ id: String) { timed.insert(id) }
+    /// Lets ``advance(to:)`` check a room. It has no effect if the room has ended.
+    func checkLater(_ id: String) { if rooms[id] != nil { timed.insert(id) } }
 
     /// Removes a member. Returns false if it is not in the room.
     @discardableResult
@@ -373,7 +375,7 @@ actor RoomService: RoomRequests {
         for stream in rooms[id]?.machine.member(session)?.streams.compactMap(\.streamID) ?? []
         where await !registry.owns(stream, session) {
             rooms[id]?.machine.streamEnded(stream, of: session, at: MonotonicClock.now())
-            timed.insert(id)
+            checkLater(id)
         }
     }
 

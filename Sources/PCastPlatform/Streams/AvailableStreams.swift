@@ -13,20 +13,18 @@ final class AvailableStreams: Sendable {
         /// The streams by their identifiers, and those of declared streams also by their names.
         var streams: [StreamID: Stream] = [:]
         var declarations: StreamDeclarations?
-        /// The channels with a presenter or a stream of their own, by their identifiers and aliases.
+        /// The channels by their identifiers and aliases. Those without a presenter may be awaited.
         var channels: [ApplicationID: [String: PresentedChannel]] = [:]
 
         mutating func set(_ channel: PresentedChannel) {
-            for name in channel.names {
-                channels[channel.application, default: [:]][name] = channel.isEmpty ? nil : channel
-            }
+            for name in channel.names { channels[channel.application, default: [:]][name] = channel }
         }
 
         /// Returns the channel of a name, unless a stream is declared with it.
-        func channel(_ name: String, of application: ApplicationID) -> PresentedChannel? {
-            guard let channel = channels[application]?[name], declarations?.declaration(of: name) == nil else {
-                return nil
-            }
+        func channel(_ name: String, of application: ApplicationID, isAwaited: Bool = false) -> PresentedChannel? {
+            guard let channel = channels[application]?[name], isAwaited || !channel.isEmpty,
+                declarations?.declaration(of: name) == nil
+            else { return nil }
             return channel
         }
     }
@@ -72,19 +70,24 @@ final class AvailableStreams: Sendable {
     /// Removes a channel that has ended, with its stream.
     func removeChannel(_ id: String, of application: ApplicationID) {
         state.withLock { state in
-            guard var channel = state.channels[application]?[id] else { return }
-            (channel.streams, channel.stream) = ([], nil)
-            state.set(channel)
+            guard let channel = state.channels[application]?[id] else { return }
+            // A channel that was created with the alias meanwhile remains.
+            for name in channel.names where state.channels[application]?[name]?.id == id {
+                state.channels[application]?[name] = nil
+            }
+            if state.channels[application]?.isEmpty == true { state.channels[application] = nil }
         }
     }
 
-    /// Returns the channel with an identifier or alias; nil if there is none, if it has neither a presenter nor a stream, or
-    /// if a stream is declared with this name.
-    func channel(_ name: String, of application: ApplicationID) -> PresentedChannel? {
-        state.withLock { $0.channel(name, of: application) }
+    /// Returns the channel with an identifier or alias; nil if there is none, or if a stream is declared with this name. A
+    /// channel with neither a presenter nor a stream is returned only if it is awaited.
+    func channel(
+        _ name: String, of application: ApplicationID, isAwaited: Bool = false
+    ) -> PresentedChannel? {
+        state.withLock { $0.channel(name, of: application, isAwaited: isAwaited) }
     }
 
-    /// Returns the channel with an identifier, also if viewers do not receive it by its name; nil as above.
+    /// Returns the channel with an identifier, also if viewers do not receive it by its name; nil if there is none.
     func presentedChannel(_ id: String, of application: ApplicationID) -> PresentedChannel? {
         state.withLock { $0.channels[application]?[id] }
     }

@@ -11,25 +11,49 @@ extension StreamDirectory {
     private static let packagingTimeout = Duration.seconds(4)
 
     /// Returns the channel that a request, or else its token, names; nil if it names a stream, also one that is declared or
-    /// published at another node: a client that creates a channel must not get the viewers of a stream.
-    func channel(requested origin: StreamID?, for principal: Principal) -> PresentedChannel? {
+    /// published at another node: a client that creates a channel must not get the viewers of a stream. A channel without a
+    /// presenter is returned only if it is awaited, or has viewers.
+    func channel(
+        requested origin: StreamID?, for principal: Principal, isAwaited: Bool = false
+    ) -> PresentedChannel? {
         guard let requested = principal.origin(requested: origin), registry.streams[requested] == nil,
             registry.namedStreams[requested] == nil, otherNodes.value?.origin(of: requested) == nil
         else { return nil }
-        return available.channel(requested.description, of: principal.application)
+        return available.channel(requested.description, of: principal.application, isAwaited: isAwaited)
     }
 
-    /// Lets the stream of a requested channel begin, if its presenters are available and the client may view whoever
-    /// presents. Returns the channel with its stream; nil if it has ended meanwhile.
+    /// Lets the stream of a requested channel begin, if its presenters are available or awaited, and the client may view
+    /// whoever presents. Returns the channel with its stream; nil if it has ended meanwhile.
     func openChannel(
         _ channel: PresentedChannel, requested origin: StreamID?, for principal: Principal,
-        _ clientContext: ClientContext
+        _ clientContext: ClientContext, isAwaited: Bool = false
     ) async -> PresentedChannel? {
         guard channel.stream == nil, let channels, let named = principal.origin(requested: origin),
-            policy.permits(channel, named, principal, clientContext), !presenters(of: channel).isEmpty
+            policy.permits(channel, named, principal, clientContext),
+            !presenters(of: channel).isEmpty || isAwaited
         else { return channel }
-        await channels.open(channel)
-        return self.channel(requested: origin, for: principal)
+        await channels.open(channel, isAwaited: isAwaited)
+        return self.channel(requested: origin, for: principal, isAwaited: isAwaited)
+    }
+
+    /// Checks that a viewer who waits for presenters can receive whoever presents in a channel.
+    ///
+    /// - Throws: ``APIError`` with the kind `unauthorized` if the token is not valid for the channel, or `unsupported`. The
+    ///   viewer can then request the streams of presenters.
+    func check(
+        _ awaited: PresenterAwait, _ channel: PresentedChannel?, requested origin: StreamID?, for principal: Principal,
+        _ clientContext: ClientContext
+    ) throws(APIError) {
+        let name = principal.origin(requested: origin)?.description ?? ""
+        try policy.authorize(
+            principal, clientContext, origin: name,
+            tags: channel?.tags ?? (principal.token?.requiredTag.map { [$0] } ?? []))
+        // The presenters of other nodes are not selected here.
+        guard let channel, otherNodes.value == nil else { throw .cannotAwaitPresenters }
+        guard awaited.accepts(channel) else {
+            throw APIError(
+                .unsupported, "The channel “\(name)” selects its presenter in another way: request their streams.")
+        }
     }
 
     /// Pulls the stream of a channel's preferred presenter if all presenters are connected to other nodes. Its viewer receives
@@ -69,11 +93,11 @@ extension StreamDirectory {
     /// - Parameters:
     ///   - channel: The channel.
     ///   - media: The tracks.
-    ///   - presenter: The stream of a presenter.
+    ///   - presenter: The stream of a presenter; nil if there is none yet.
     /// - Returns: The stream.
     /// - Throws: ``APIError``.
     func openStream(
-        of channel: PresentedChannel, like media: IngestMedia, beside presenter: StreamID
+        of channel: PresentedChannel, like media: IngestMedia, beside presenter: StreamID?
     ) async throws(APIError) -> StreamID {
         let presented = channel.streams.compactMap { registry.streams[$0] }
         let packaged = presented.filter { packaging?.packages($0) == true }
@@ -81,7 +105,7 @@ extension StreamDirectory {
         if let renditions, presented.contains(where: { renditions.applies(to: $0.capabilities) }) {
             capabilities.append(RenditionService.capability)
         }
-        let tags = StreamTags(ofChannel: channel.tags, presenter: registry.streams[presenter]?.tags ?? [])
+        let tags = StreamTags(ofChannel: channel.tags, presenter: presenter.flatMap { registry.streams[$0]?.tags } ?? [])
         let stream = try await open(
             .channel(channel.id), tags, of: channel.application, capabilities: capabilities, like: media,
             beside: presenter)
@@ -102,5 +126,12 @@ extension StreamDirectory {
         if let packaged = packaging.stream(stream.id) { return packaged }
         guard stream.place.isChannel, registry.streams[stream.id] != nil else { return nil }
         return await packaging.awaitStream(stream.id, within: Self.packagingTimeout)
+    }
+}
+
+extension APIError {
+    /// A viewer wants to wait for the presenters of a channel that has no stream of its own.
+    static var cannotAwaitPresenters: APIError {
+        APIError(.unsupported, "The presenters cannot be awaited with this name: request their streams.")
     }
 }

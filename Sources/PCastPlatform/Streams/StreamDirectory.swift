@@ -280,9 +280,15 @@ actor StreamDirectory {
         _ principal: Principal, _ clientContext: ClientContext, origin: StreamID?, options: [String] = [],
         isPreview: Bool = false, prefersOwn: Bool = false
     ) async throws(APIError) -> (LiveStream, StreamCapabilities) {
-        var channel = channel(requested: origin, for: principal)
+        let awaited = PresenterAwait(options: options)
+        let isAwaited = awaited != nil
+        var channel = channel(requested: origin, for: principal, isAwaited: isAwaited)
+        if let awaited { try check(awaited, channel, requested: origin, for: principal, clientContext) }
         if let presented = channel {
-            channel = await openChannel(presented, requested: origin, for: principal, clientContext)
+            channel = await openChannel(
+                presented, requested: origin, for: principal, clientContext, isAwaited: isAwaited)
+            // The stream of one presenter would not follow the others.
+            guard !isAwaited || channel?.stream != nil else { throw .cannotAwaitPresenters }
             if let channel { try await pullPresenter(of: channel, requested: origin, for: principal, clientContext) }
         } else {
             try await waitForName(origin, for: principal, clientContext)
@@ -297,7 +303,7 @@ actor StreamDirectory {
         try await policy.authenticator.checkHook(.subscribe(stream.id), principal, clientContext)
         // The stream may have ended meanwhile.
         let requested = principal.origin(requested: origin) ?? stream.id
-        if channel != nil { channel = self.channel(requested: origin, for: principal) }
+        if channel != nil { channel = self.channel(requested: origin, for: principal, isAwaited: isAwaited) }
         return (
             try policy.find(
                 requested, of: channel, in: registry, for: principal, clientContext: clientContext,

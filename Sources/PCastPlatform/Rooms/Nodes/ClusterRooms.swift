@@ -148,7 +148,9 @@ actor ClusterRooms: RoomRequests {
         entry.link?.queue.append(.close(key))
         guard let room = entry.replica?.description else { return }
         keys[room.id] = nil
-        if !keepsClaim { homes.release(key, room: room.id) }
+        // Viewers may wait for the first presenter of a room of this node.
+        guard !keepsClaim else { return directory.available.setChannel(of: room, []) }
+        homes.release(key, room: room.id)
         directory.available.removeChannel(room.id, of: room.application)
     }
 

@@ -19,7 +19,9 @@ struct RoomsCommand: AsyncParsableCommand {
             request, ICE, DTLS and the wait for a key frame. This repeats for --rounds. All times are those of this \
             machine, whose processors the clients use, too. The platform sends the whole stream to each viewer, so \
             more viewers than the fan-out of the machine measure its overload. All members watch with --all-watch. \
-            --size, --frame-rate and --no-audio then reduce the stream.
+            --size, --frame-rate, --bitrate and --no-audio then reduce the stream. With --connected, the viewers have their \
+            sessions before the presenter joins, like those of the SDK and of the page of a channel, and keep them in all \
+            rounds. All of them share one socket, and each has its own address.
             """)
 
     @Option(help: "Number of members of the audience.")
@@ -37,8 +39,14 @@ struct RoomsCommand: AsyncParsableCommand {
     @Option(help: "Frame rate of the presenter's video.")
     var frameRate = 30
 
+    @Option(help: "Bit rate of the presenter's video in kbit/s; by default that of its size.")
+    var bitrate: Int?
+
     @Flag(inversion: .prefixedNo, help: "Publish audio, too.")
     var audio = true
+
+    @Flag(help: "Let the viewers connect before the presenter joins.")
+    var connected = false
 
     @Option(help: "Number of times that the presenter joins.")
     var rounds = 5
@@ -68,10 +76,11 @@ struct RoomsCommand: AsyncParsableCommand {
             throw ValidationError(
                 "--members must be 1 to 19000, --viewers at least 1 and at most --members, and --rounds 1 to 200.")
         }
-        guard dimensions != nil, (1...120).contains(frameRate) else {
-            throw ValidationError("--size must be WIDTHxHEIGHT, such as 320x180, and --frame-rate 1 to 120.")
+        guard dimensions != nil, (1...120).contains(frameRate), (50...50_000).contains(bitrate ?? 50) else {
+            throw ValidationError(
+                "--size must be WIDTHxHEIGHT, such as 320x180, --frame-rate 1 to 120, and --bitrate 50 to 50000.")
         }
-        guard Int(firstPort) + watching <= 65_535, firstPort > 0 else {
+        guard connected || Int(firstPort) + watching <= 65_535, firstPort > 0 else {
             throw ValidationError("--first-port must leave a port for each viewer.")
         }
     }
@@ -97,7 +106,11 @@ struct RoomsCommand: AsyncParsableCommand {
             throw BenchFailure("the platform did not report its address")
         }
         let audience = RoomAudience()
+        let emptyMemory = Processor.proportionalMemory(of: platform.processID)
         try await audience.enter(Self.alias, at: uri, count: members, concurrently: Self.entering)
+        let memberMemory = Processor.proportionalMemory(of: platform.processID)
+        let waiting = connected ? try await WaitingViewers(watching, of: Self.alias, at: uri, platform) : nil
+        defer { waiting?.load.leave() }
         let presenter = PCast(PCastOptions(uri: uri))
         _ = try await presenter.start()
         let media = try await presenter.getUserMedia(
@@ -108,10 +121,16 @@ struct RoomsCommand: AsyncParsableCommand {
         let room = presenter.room(Self.alias)
         let info = try await room.join(as: .audience, screenName: "presenter")
         let publisher = try await presenter.publish(
-            streamToken: "", mediaStream: media.mediaStream, tags: ["channelAlias:\(info.alias)"])
+            streamToken: "", mediaStream: media.mediaStream, tags: ["channelAlias:\(info.alias)"],
+            options: PublishOptions(videoBitrate: bitrate.map { .kilobits(Int64($0)) }))
         var (events, frames, missing, withoutFrame) = ([Double](), [Double](), 0, 0)
         for round in 0..<rounds {
-            let (times, firstFrames) = try await measure(round, audience, room, publisher.streamID, uri)
+            let (times, firstFrames) =
+                if let waiting {
+                    try await measure(waiting.load, audience, room, publisher.streamID)
+                } else {
+                    try await measure(round, audience, room, publisher.streamID, uri)
+                }
             missing += members - times.count
             withoutFrame += watching - firstFrames.count
             events += times
@@ -124,15 +143,52 @@ struct RoomsCommand: AsyncParsableCommand {
                     "first frame p99": Percentile.of(firstFrames, 0.99),
                 ])
         }
+        let packets = await waiting?.load.packets()
         await audience.leave()
         await presenter.shutdown()
         try report.finish(
             [
+                "memoryPerMember": memory(from: emptyMemory, to: memberMemory, members),
+                "memoryPerViewer": waiting.flatMap { memory(from: memberMemory, to: $0.memory, watching) },
+                "idleShare": waiting?.idleShare, "connectSeconds": waiting?.connecting,
+                "missingPackets": packets.map { Double($0.missing) }, "endedViewers": packets.map { Double($0.ended) },
+                "ownDrops": waiting.map { Double($0.load.ownDrops) },
                 "members": Double(members), "viewers": Double(watching), "eventP50": Percentile.of(events, 0.5),
                 "eventP99": Percentile.of(events, 0.99), "eventMax": events.max(), "withoutEvent": Double(missing),
                 "firstFrameP50": Percentile.of(frames, 0.5), "firstFrameP99": Percentile.of(frames, 0.99),
                 "firstFrameMax": frames.max(), "withoutFrame": Double(withoutFrame),
             ], targets: Self.targets)
+    }
+
+    /// Returns the memory of each of `count` clients in kilobytes; nil if it is not known.
+    private func memory(from before: Double?, to after: Double?, _ count: Int) -> Double? {
+        guard let before, let after else { return nil }
+        return (after - before) / Double(count) / 1_000
+    }
+
+    /// Measures the same with viewers that are connected. Their frames may arrive before the events of their members; such a
+    /// time counts as zero.
+    private func measure(
+        _ load: LoadViewers, _ audience: RoomAudience, _ room: Room, _ stream: StreamID
+    ) async throws -> (events: [Double], firstFrames: [Double]) {
+        try await load.waitUntilQuiet(for: .seconds(1), within: Self.timeout)
+        await load.awaitFrames()
+        let begun = MonotonicClock.now()
+        _ = audience.begin(at: begun)
+        try await room.update(role: .presenter, streams: [RoomStream(stream, kind: .presentation)])
+        var frames = await load.firstFrames()
+        while MonotonicClock.now() < begun + Self.timeout {
+            if audience.times.count == members, !frames.contains(nil) { break }
+            try await Task.sleep(for: .milliseconds(50))
+            frames = await load.firstFrames()
+        }
+        let firstFrames = zip(audience.eventTimes, frames).compactMap { event, frame in
+            event.flatMap { event in frame.map { max(0, ($0 - event).milliseconds) } }
+        }
+        let times = audience.times
+        try await room.update(role: .audience, streams: [])
+        try await audience.waitUntilVacant(within: Self.timeout)
+        return (times, firstFrames)
     }
 
     /// Lets the presenter announce its stream and withdraw it. Returns the times in milliseconds until the members had the
@@ -169,6 +225,43 @@ struct RoomsCommand: AsyncParsableCommand {
     }
 }
 
+/// Viewers of a channel by its name that are connected before anybody presents.
+private struct WaitingViewers {
+    let load: LoadViewers
+    /// The time in seconds in which all have connected.
+    let connecting: Double
+    /// The memory of the platform with all viewers.
+    let memory: Double?
+    /// The share of a CPU that the platform uses for the viewers while nobody presents.
+    let idleShare: Double
+
+    /// The number of joins at the same time.
+    private static let joining = 16
+    /// The viewers whose first frames are recorded read each header, and decrypt one of this number of packets.
+    private static let decryptsEach = 16
+    private static let idleTime = TimeSpan.seconds(10)
+    private static let timeout = TimeSpan.seconds(120)
+
+    /// Connects viewers. Throws `BenchFailure` if some do not connect in time.
+    init(_ count: Int, of alias: String, at uri: String, _ platform: PCastProcess) async throws {
+        guard let port = uri.split(separator: ":").last.flatMap({ UInt16($0) }) else {
+            throw BenchFailure("the platform did not report its port")
+        }
+        let begun = MonotonicClock.now()
+        load = try LoadViewers(decryptsEach: Self.decryptsEach)
+        try await load.join(
+            0..<count, to: "/whep/\(alias)?await=presenter", at: TransportAddress(ip: .loopbackV4, port: port),
+            atOnce: Self.joining)
+        try await load.waitUntilConnected(count, within: Self.timeout)
+        connecting = (MonotonicClock.now() - begun).milliseconds / 1_000
+        let before = (time: Processor.time(of: platform.processID), at: MonotonicClock.now())
+        try await Task.sleep(for: Self.idleTime.duration)
+        let used = Processor.time(of: platform.processID) - before.time
+        idleShare = used.milliseconds / (MonotonicClock.now() - before.at).milliseconds
+        memory = Processor.proportionalMemory(of: platform.processID)
+    }
+}
+
 /// Members of the audience of a channel, each a client of the SDK. They record the time at which a presenter appears.
 private final class RoomAudience: Sendable {
     private struct State {
@@ -178,6 +271,8 @@ private final class RoomAudience: Sendable {
         var begun = MonotonicClock.now()
         /// The times in milliseconds until the event.
         var times: [Double] = []
+        /// The times of the events by the number of the member.
+        var eventTimes: [Instant?] = []
         /// The number of members that see a presenter now.
         var aware = 0
         var events: AsyncStream<Instant>.Continuation?
@@ -188,11 +283,15 @@ private final class RoomAudience: Sendable {
     /// The times in milliseconds from the beginning of the round to the event.
     var times: [Double] { state.withLock { $0.times } }
 
+    /// The times of the events of a round by the number of the member; nil for a member without one.
+    var eventTimes: [Instant?] { state.withLock { $0.eventTimes } }
+
     /// Begins a round. Returns the times at which members have the event.
     func begin(at time: Instant) -> AsyncStream<Instant> {
         let (events, continuation) = AsyncStream.makeStream(of: Instant.self)
         state.withLock { state in
             (state.begun, state.times, state.events) = (time, [], continuation)
+            state.eventTimes = Array(repeating: nil, count: state.clients.count)
         }
         return events
     }
@@ -218,24 +317,26 @@ private final class RoomAudience: Sendable {
     }
 
     private func add(_ pcast: PCast, _ room: Room) {
+        let number = state.withLock { state in
+            state.clients.append(pcast)
+            state.rooms.append(room)
+            return state.clients.count - 1
+        }
         let task = Task { [members = room.members.values, weak self] in
             var isAware = false
             for await present in members where present.isEmpty == isAware {
                 isAware = !present.isEmpty
-                self?.note(isAware, at: MonotonicClock.now())
+                self?.note(isAware, number, at: MonotonicClock.now())
             }
         }
-        state.withLock { state in
-            state.clients.append(pcast)
-            state.rooms.append(room)
-            state.following.append(task)
-        }
+        state.withLock { $0.following.append(task) }
     }
 
-    private func note(_ isAware: Bool, at time: Instant) {
+    private func note(_ isAware: Bool, _ number: Int, at time: Instant) {
         state.withLock { state in
             state.aware += isAware ? 1 : -1
             guard isAware else { return }
+            if state.eventTimes.indices.contains(number) { state.eventTimes[number] = time }
             state.times.append((time - state.begun).milliseconds)
             state.events?.yield(time)
         }

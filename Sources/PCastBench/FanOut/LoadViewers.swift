@@ -70,6 +70,26 @@ final class LoadViewers: Sendable {
         try await add(own, answer, number: number, requestedAt: requestedAt)
     }
 
+    /// Adds viewers of a WHEP path without a token, with up to `atOnce` joins at a time. Their order is not that of the numbers.
+    func join(_ numbers: Range<Int>, to path: String, at server: TransportAddress, atOnce: Int) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for number in numbers {
+                if number - numbers.lowerBound >= atOnce { try await group.next() }
+                group.addTask {
+                    var generator = SystemRandomNumberGenerator()
+                    let own = LightViewerOffer(
+                        certificate: self.certificate, wantsAudio: false, sendsNoFeedback: self.sendNoFeedback,
+                        using: &generator)
+                    let answer = try await WebRTCHTTPRequest.post(
+                        own.offer.description, to: path, at: server, token: nil
+                    ).description
+                    try await self.add(own, answer, number: number, requestedAt: MonotonicClock.now())
+                }
+            }
+            try await group.waitForAll()
+        }
+    }
+
     private func add(
         _ own: LightViewerOffer, _ answer: SessionDescription, number: Int, requestedAt: Instant
     ) async throws {
@@ -175,6 +195,38 @@ final class LoadViewers: Sendable {
     func waits() async -> [TimeSpan?] {
         await loop.call { viewersLoad, _ in
             viewersLoad.peers.map { viewer in viewer.firstFrame.map { $0 - viewer.requestedAt } }
+        }
+    }
+
+    /// Lets all viewers record the next frame as their first one.
+    func awaitFrames() async { await loop.call { viewersLoad, _ in viewersLoad.peers.forEach { $0.awaitFrame() } } }
+
+    /// Returns the arrivals of the first frames, in the order of joining, since `awaitFrames()`.
+    func firstFrames() async -> [Instant?] { await loop.call { viewersLoad, _ in viewersLoad.peers.map(\.firstFrame) } }
+
+    /// Returns the sums of the packets of video that have arrived and that are missing, and the number of sessions that have
+    /// ended.
+    func packets() async -> (arrived: Int, missing: Int, ended: Int) {
+        await loop.call { viewersLoad, _ in
+            var sums = (arrived: 0, missing: 0, ended: 0)
+            for viewer in viewersLoad.peers {
+                sums.arrived += viewer.video.packets
+                sums.missing += viewer.video.missing
+                sums.ended += viewer.end == nil ? 0 : 1
+            }
+            return sums
+        }
+    }
+
+    /// Waits until no packet of video arrives for a time. Throws `BenchFailure` if some still do.
+    func waitUntilQuiet(for span: TimeSpan, within timeout: TimeSpan) async throws {
+        let limit = MonotonicClock.now() + timeout
+        var last = (arrived: await packets().arrived, at: MonotonicClock.now())
+        while MonotonicClock.now() - last.at < span {
+            guard MonotonicClock.now() < limit else { throw BenchFailure("media still arrive without a presenter") }
+            try await Task.sleep(for: .milliseconds(100))
+            let arrived = await packets().arrived
+            if arrived != last.arrived { last = (arrived, MonotonicClock.now()) }
         }
     }
 

@@ -14,15 +14,16 @@ enum WebRTCHTTPRequest {
         let streamID: StreamID?
     }
 
-    /// Sends an offer, on a thread of its own because it blocks. Throws `BenchFailure` if the endpoint rejects it.
+    /// Sends an offer, on a thread of its own because it blocks; without a token if it is nil. Throws `BenchFailure` if the
+    /// endpoint rejects it.
     static func post(
-        _ offer: SessionDescription, to path: String, at server: TransportAddress, token: String
+        _ offer: SessionDescription, to path: String, at server: TransportAddress, token: String?
     ) async throws -> Reply {
         let body = offer.text
         let head = [
-            "POST \(path) HTTP/1.1", "Host: \(server)", "Authorization: Bearer \(token)",
+            "POST \(path) HTTP/1.1", "Host: \(server)", token.map { "Authorization: Bearer \($0)" },
             "Content-Type: application/sdp", "Content-Length: \(body.utf8.count)", "Connection: close", "", "",
-        ].joined(separator: "\r\n")
+        ].compactMap(\.self).joined(separator: "\r\n")
         let (lines, answer) = try await ask(head + body, of: server)
         guard lines[0].contains(" 201 ") else { throw BenchFailure("\(path) answered “\(lines[0])”") }
         let stream = lines.first { $0.lowercased().hasPrefix("pcast-stream-id:") }?.split(separator: ":", maxSplits: 1)

@@ -80,6 +80,9 @@ final class LightViewer: LightPeer {
         delays = DelayHistogram()
     }
 
+    /// Lets the next frame be recorded as the first one.
+    func awaitFrame() { firstFrame = nil }
+
     func close(at now: Instant) { transport.close(at: now) }
 
     // MARK: Packets

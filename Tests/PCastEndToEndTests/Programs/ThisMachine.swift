@@ -8,6 +8,9 @@ enum ThisMachine {
 
     static let hasFFmpeg = can("the film and recordings", when: ["ffmpeg", "ffprobe"])
 
+    /// Whether the server of the directory of a cluster is installed.
+    static let hasNATS = can("clusters of processes", when: ["nats-server"])
+
     static let hasChromium = can("Chromium", when: ["chromium", "python3"])
 
     /// Whether Firefox and its driver are installed.

@@ -224,7 +224,9 @@ actor ChannelStreamService {
         else { return failed(id, "the channel has ended") }
         var media = IngestMedia.ofAnyPublisher
         if let presenter {
-            guard let own = await router.media(of: presenter.stream) else { return failed(id, "its presenter has left") }
+            guard let own = await router.media(of: presenter.stream) else {
+                return failed(id, "its presenter has left")
+            }
             media = entries[id]?.awaiting.isEmpty == false ? own.withAllTracks : own
         }
         do throws(APIError) {

@@ -108,7 +108,7 @@ extension RoomAccess: Codable {
 /// events when it runs, before the response to the request that caused them.
 final class RoomConnection: Sendable {
     private struct State {
-        var events: [SignalingEvent] = []
+        var events: [SharedSignalingEvent] = []
         /// The number of events that precede a response which must be sent before the others; nil for none.
         var sendable: Int?
         /// The number of these responses.
@@ -152,8 +152,9 @@ final class RoomConnection: Sendable {
     /// Whether it is the connection of another node.
     var isOfNode: Bool { forward != nil }
 
-    func append(_ event: SignalingEvent) {
-        if let forward { return forward(event) }
+    /// Appends an event that is for other clients, too.
+    func append(_ event: SharedSignalingEvent) {
+        if let forward { return forward(event.event) }
         let isNew = state.withLock { state in
             if state.events.count >= Self.capacity { state.isFull = true } else { state.events.append(event) }
             defer { state.isAwake = true }
@@ -185,7 +186,7 @@ final class RoomConnection: Sendable {
     }
 
     /// Removes and returns the events that may be sent; nil if some were lost, because the client does not read them.
-    func takeAll() -> [SignalingEvent]? {
+    func takeAll() -> [SharedSignalingEvent]? {
         state.withLock { state in
             guard !state.isFull else { return nil }
             state.isAwake = false

@@ -71,7 +71,7 @@ extension RoomService {
             let message = rooms[id]?.conversation.append(
                 text, by: author, isBackend: isBackend, at: MonotonicClock.wallTime())
         else { return }
-        let event = SignalingEvent.roomConversation(ChatRoomConversationEvent(message, in: description))
+        let event = SharedSignalingEvent(.roomConversation(ChatRoomConversationEvent(message, in: description)))
         for session in rooms[id]?.subscribers ?? [] {
             guard let connection = rooms[id]?.connections[session], !connection.isOfNode else { continue }
             connection.append(event)

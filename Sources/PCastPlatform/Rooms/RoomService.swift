@@ -282,8 +282,8 @@ actor RoomService: RoomRequests {
         var hasChanged = false
         while let event = rooms[id]?.machine.poll() {
             hasChanged = true
-            let message = SignalingEvent.room(
-                ChatRoomEvent(event, in: description, at: MonotonicClock.wallTime()))
+            let message = SharedSignalingEvent(
+                .room(ChatRoomEvent(event, in: description, at: MonotonicClock.wallTime())))
             for connection in rooms[id]?.connections.values ?? [:].values where !connection.isOfNode {
                 connection.append(message)
             }

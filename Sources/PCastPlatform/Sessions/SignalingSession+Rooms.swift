@@ -41,7 +41,7 @@ extension SignalingSession {
             logger.info("closing a connection whose client does not read the events of its rooms")
             return close(status: Self.tryAgainLater)
         }
-        for event in events { feed(.event(event)) }
+        for event in events { feed(.sharedEvent(event)) }
     }
 
     /// Sends the events that waited for the response with the state of a room.

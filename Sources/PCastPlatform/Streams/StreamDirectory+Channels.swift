@@ -105,7 +105,8 @@ extension StreamDirectory {
         if let renditions, presented.contains(where: { renditions.applies(to: $0.capabilities) }) {
             capabilities.append(RenditionService.capability)
         }
-        let tags = StreamTags(ofChannel: channel.tags, presenter: presenter.flatMap { registry.streams[$0]?.tags } ?? [])
+        let presenterTags = presenter.flatMap { registry.streams[$0]?.tags } ?? []
+        let tags = StreamTags(ofChannel: channel.tags, presenter: presenterTags)
         let stream = try await open(
             .channel(channel.id), tags, of: channel.application, capabilities: capabilities, like: media,
             beside: presenter)

@@ -20,6 +20,8 @@ package struct ServerSignalingMachine: Machine {
         case respond(SignalingRequestID, SignalingResponse)
         /// Send a notification.
         case event(SignalingEvent)
+        /// Send a notification that other clients receive, too.
+        case sharedEvent(SharedSignalingEvent)
     }
 
     /// An action for the caller.
@@ -128,7 +130,8 @@ package struct ServerSignalingMachine: Machine {
             refuse(frame)
         case .activity: lastReceivedAt = now
         case .respond(let id, let response): respond(to: id, response, at: now)
-        case .event(let event): send(event.message, wireID: "", as: .event)
+        case .event(let event): outputs.append(.send(SignalingFrame(event, form: form)))
+        case .sharedEvent(let event): outputs.append(.send(event.frame(form)))
         }
     }
 
@@ -302,13 +305,8 @@ extension ServerSignalingMachine {
     }
 
     /// Sends a message in a response envelope.
-    private mutating func send(_ message: any Message, wireID: String, as kind: MQResponse.MessageType = .response) {
-        let envelope = MQResponse.with {
-            $0.messageType = kind
-            $0.requestID = wireID
-            $0.type = type(of: message).protoMessageName
-            $0.payload = Data(serializing: message)
-        }
+    private mutating func send(_ message: any Message, wireID: String) {
+        let envelope = MQResponse(message, requestID: wireID, as: .response)
         outputs.append(.send(SignalingFrame(envelope, form: form)))
     }
 
@@ -317,6 +315,17 @@ extension ServerSignalingMachine {
         isClosed = true
         outstanding = []
         outputs.append(.close(end))
+    }
+}
+
+extension MQResponse {
+    /// Creates the envelope of a message.
+    init(_ message: any Message, requestID: String, as kind: MessageType) {
+        self.init()
+        messageType = kind
+        self.requestID = requestID
+        type = Swift.type(of: message).protoMessageName
+        payload = Data(serializing: message)
     }
 }
 

@@ -63,7 +63,7 @@ extension ClusterRooms {
             send(.room(ChatRoomEvent(event, in: room, at: MonotonicClock.wallTime())), key)
         }
         for message in missed {
-            let event = SignalingEvent.roomConversation(ChatRoomConversationEvent(message, in: room))
+            let event = SharedSignalingEvent(.roomConversation(ChatRoomConversationEvent(message, in: room)))
             for session in entries[key]?.subscribers ?? [] { entries[key]?.connections[session]?.append(event) }
         }
         setPresenters(key)
@@ -91,11 +91,13 @@ extension ClusterRooms {
     private func receive(_ event: ChatRoomConversationEvent, _ link: RoomLink) {
         guard let key = key(event.roomID, link), let entry = entries[key] else { return }
         for message in event.chatMessages.compactMap({ RoomMessage($0) }) { entries[key]?.replica?.append(message) }
-        for session in entry.subscribers { entry.connections[session]?.append(.roomConversation(event)) }
+        let shared = SharedSignalingEvent(.roomConversation(event))
+        for session in entry.subscribers { entry.connections[session]?.append(shared) }
     }
 
     private func send(_ event: SignalingEvent, _ key: RoomKey) {
-        for connection in entries[key]?.connections.values ?? [:].values { connection.append(event) }
+        let shared = SharedSignalingEvent(event)
+        for connection in entries[key]?.connections.values ?? [:].values { connection.append(shared) }
     }
 
     /// Ends a room for the members of this node.

@@ -22,9 +22,54 @@ import Testing
         await client.shutdown()
     }
 
-    @Test("a viewer receives the stream of the newest presenter, and that of another one when it stops")
-    func failover() async throws {
+    @Test("a viewer connects before anybody presents, and keeps its stream while presenters follow each other")
+    func following() async throws {
         try await TestPlatform.run { platform in
+            try await withClient(of: platform) { viewer in
+                let channel = viewer.channel("demo")
+                try await channel.join(screenName: "viewer")
+                // The stream of the channel has the viewer before there is a presenter.
+                #expect(try await eventually { await platform.platform.streams().map(\.viewers) == [1] })
+                let own = try #require(await platform.platform.streams().first?.id)
+                #expect(channel.stream.value == nil)
+                try await withClient(of: platform) { first in
+                    let media = ApplicationMedia(channels: nil)
+                    let publication = try await first.channel("demo").publish(
+                        media.mediaStream, screenName: "first")
+                    #expect(try await eventually { channel.stream.value != nil })
+                    let shown = try #require(channel.stream.value)
+                    try await withClient(of: platform) { second in
+                        let source = ApplicationMedia(channels: nil)
+                        let other = try await second.channel("demo").publish(
+                            source.mediaStream, screenName: "second")
+                        #expect(try await eventually { channel.presenter.value?.screenName == "second" })
+                        #expect(channel.stream.value === shown)
+                        await other.stop()
+                        #expect(try await eventually { channel.presenter.value?.screenName == "first" })
+                        #expect(channel.stream.value === shown)
+                        source.stop()
+                    }
+                    await publication.stop()
+                    #expect(try await eventually { channel.presenter.value == nil })
+                    #expect(try await eventually { channel.stream.value == nil })
+                    #expect(shown.endedInfo == nil)
+                    let views = await platform.platform.streams().first { $0.id == own }?.viewers
+                    #expect(views == 1)
+                    media.stop()
+                }
+                await channel.leave()
+                #expect(try await eventually { await platform.platform.streams().allSatisfy { $0.viewers == 0 } })
+            }
+        }
+    }
+
+    @Test("if the channel selects in another way, a viewer receives the stream of each presenter") func failover()
+        async throws
+    {
+        try await TestPlatform.run { platform in
+            let created = try await platform.ask(
+                "PUT", "/pcast/channel", #"{"channel":{"alias":"demo","options":["high-availability"]}}"#)
+            #expect(created.status == 200)
             try await withClient(of: platform) { viewer in
                 let channel = viewer.channel("demo")
                 try await channel.join(screenName: "viewer")

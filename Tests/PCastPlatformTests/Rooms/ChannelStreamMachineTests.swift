@@ -23,11 +23,12 @@ import Testing
     /// Advances a machine. Returns its outputs.
     private static func advance(
         _ machine: inout Machine, to seconds: Int64, _ presenters: [Machine.Presenter], keeps: Bool = false,
-        isViewed: Bool = true
+        isViewed: Bool = true, isAwaited: Bool = false
     ) -> [Machine.Output] {
         machine.advance(
             to: time(seconds),
-            Machine.Observations(presenters: presenters, keepsPresenter: keeps, isViewed: isViewed))
+            Machine.Observations(
+                presenters: presenters, keepsPresenter: keeps, isViewed: isViewed, isAwaited: isAwaited))
         return machine.takeOutputs()
     }
 
@@ -41,6 +42,28 @@ import Testing
         #expect(machine.isOpen && machine.selected?.stream == b.stream)
         var other = Machine()
         #expect(Self.advance(&other, to: 0, [waiting, a]) == [.open(like: a), .select(a)])
+    }
+
+    @Test("a stream that is awaited begins without a presenter, whom it follows, and waits for an hour")
+    func waiting() {
+        var machine = Machine()
+        #expect(Self.advance(&machine, to: 0, [], isAwaited: true) == [.open(like: nil)])
+        #expect(machine.isOpen && machine.selected == nil)
+        // Later viewers find it.
+        #expect(Self.advance(&machine, to: 1, []).isEmpty)
+        #expect(Self.advance(&machine, to: 2, [waiting]) == [.select(waiting)])
+        #expect(Self.advance(&machine, to: 3, []).isEmpty)
+        #expect(Self.advance(&machine, to: 4, []) == [.deselect])
+        #expect(Self.advance(&machine, to: 3_603, []) == [.close])
+        // A failure is not repeated at once.
+        var other = Machine()
+        _ = Self.advance(&other, to: 0, [], isAwaited: true)
+        other.closed(at: Self.time(0))
+        #expect(Self.advance(&other, to: 0, [], isAwaited: true).isEmpty)
+        #expect(Self.advance(&other, to: 1, [], isAwaited: true) == [.open(like: nil)])
+        // A presenter who is there has tracks that are known.
+        var third = Machine()
+        #expect(Self.advance(&third, to: 0, [a], isAwaited: true) == [.open(like: a), .select(a)])
     }
 
     @Test("the preferred presenter is selected as soon as its media arrive, and otherwise the next one")

@@ -179,6 +179,68 @@ struct ChannelStreamTests {
         }
     }
 
+    @Test("viewers who connect before anybody presents receive the first presenter in their session, and the next one")
+    func awaited() async throws {
+        try await TestPlatform.run { platform in
+            let address = "/whep/demo?await=presenter"
+            // There is no such channel yet.
+            #expect(try await platform.post(address, try Offers.viewer()).status == 422)
+            try await Self.run(["a", "b"], at: platform) { presenters in
+                let viewer = try FramePeer.viewer()
+                #expect(try await platform.post("/whep/demo", try Offers.viewer()).status == 409)
+                let resource = try await viewer.view("demo?await=most-recent", at: platform)
+                #expect(try await eventually { viewer.isConnected })
+                let streams = await Self.channelStreams(platform)
+                #expect(streams.count == 1)
+                // The stream exists, so others may join as well.
+                #expect(try await platform.post("/whep/demo", try Offers.viewer()).status == 201)
+                let kept = try await platform.post("/whep/demo?await=high-availability", try Offers.viewer())
+                #expect(kept.status == 422)
+                let foreign = try Tokens.make { $0.forStreamingOnly().forChannelAlias("other") }
+                #expect(try await platform.post(address, try Offers.viewer(), token: foreign).status == 401)
+
+                let one = try await presenters[0].publish()
+                try await presenters[0].announce([Rooms.stream(one)])
+                #expect(try await Self.follows(0, viewer))
+                let audioCount = viewer.audioCount
+                #expect(try await eventually { viewer.audioCount > audioCount })
+                let two = try await presenters[1].publish()
+                try await presenters[1].announce([Rooms.stream(two)])
+                #expect(try await Self.follows(1, viewer))
+                try await presenters[1].announce([])
+                #expect(try await Self.follows(0, viewer))
+                #expect(try await platform.send("GET", resource).status == 204)
+                #expect(!viewer.isClosed)
+                #expect(await Self.channelStreams(platform) == streams)
+                #expect(try await platform.ask("DELETE", "/pcast/channel/demo").status == 200)
+                #expect(try await eventually { viewer.isClosed })
+                #expect(try await platform.post(address, try Offers.viewer()).status == 422)
+            }
+        }
+    }
+
+    @Test("viewers who connect first receive a presenter without audio, and then one with audio, in one session")
+    func awaitedTracks() async throws {
+        try await TestPlatform.run { platform in
+            let peers = [
+                try FramePeer(.publish(video: .h264, audio: false)),
+                try FramePeer(.publish(video: .vp8, audio: true), first: Self.firsts[1]),
+            ]
+            try await Self.run(["a", "b"], at: platform, peers) { presenters in
+                let one = try await presenters[0].publish()
+                try await presenters[0].announce([Rooms.stream(one)])
+                let viewer = try FramePeer.viewer()
+                let resource = try await viewer.view("demo?await=presenter", at: platform)
+                #expect(try await eventually { viewer.isConnected })
+                let two = try await presenters[1].publish()
+                try await presenters[1].announce([Rooms.stream(two)])
+                #expect(try await Self.follows(1, viewer))
+                #expect(try await eventually { viewer.audioCount > 0 })
+                #expect(try await platform.send("GET", resource).status == 204)
+            }
+        }
+    }
+
     @Test("with high availability, viewers keep their presenter until it ends, and a deleted channel ends them")
     func highAvailability() async throws {
         try await TestPlatform.run { platform in

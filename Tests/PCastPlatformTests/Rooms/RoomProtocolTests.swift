@@ -372,6 +372,52 @@ import Testing
         }
     }
 
+    @Test("a presenter that mutes and unmutes too often is refused, and others are neither refused nor late")
+    func mutesTooOften() async throws {
+        try await TestPlatform.run { platform in
+            try await ProtocolClient.run(platform) { presenter in
+                let session = try #require(try await presenter.authenticate())
+                let joined = try await presenter.join("demo")
+                let room = joined.room.roomID
+                let stream = try #require(try await presenter.setUp(try Requests.publish()))
+                var last = try await presenter.update(
+                    Rooms.update(
+                        session, in: room, role: .presenter, streams: [Rooms.stream(stream)],
+                        lastUpdate: joined.self_p.lastUpdate))
+                #expect(last.status == "ok")
+                try await ProtocolClient.run(platform) { other in
+                    let own = try #require(try await other.authenticate())
+                    let member = try await other.join("demo", role: .participant)
+                    var known = member.self_p.lastUpdate
+                    // Its own join.
+                    let before = 1
+                    #expect(try await other.event(before)?.sessionID == own)
+                    var (changes, isRefused) = (0, false)
+                    // A client may make 50 changes at once, so a loop of them is refused soon.
+                    for round in 0..<2_000 where !isRefused {
+                        let isMuted = round.isMultiple(of: 2)
+                        let streams = [Rooms.stream(stream, audio: isMuted ? .trackDisabled : .trackEnabled)]
+                        let answer = try await presenter.update(
+                            Rooms.update(session, in: room, streams: streams, lastUpdate: last.lastUpdate))
+                        isRefused = answer.status == "rate-limited"
+                        guard !isRefused else { break }
+                        try #require(answer.status == "ok")
+                        (last, changes) = (answer, changes + 1)
+                    }
+                    #expect(isRefused)
+                    let changed = try await other.update(
+                        Rooms.update(own, in: room, role: .moderator, lastUpdate: known))
+                    #expect(changed.status == "ok")
+                    known = changed.lastUpdate
+                    // Each accepted change is one event, and nothing else.
+                    #expect(try await other.event(before + changes + 1)?.sessionID == own)
+                    #expect(await other.roomEvents.count == before + changes + 1)
+                    #expect(known > last.lastUpdate)
+                }
+            }
+        }
+    }
+
     @Test("rooms: three participants, a moderator, and changes of the room") func room() async throws {
         try await TestPlatform.run { platform in
             try await ProtocolClient.run(platform) { moderator in

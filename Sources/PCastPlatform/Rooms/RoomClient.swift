@@ -152,6 +152,9 @@ final class RoomConnection: Sendable {
     /// Whether it is the connection of another node.
     var isOfNode: Bool { forward != nil }
 
+    /// Appends an event that is for this client only.
+    func append(_ event: SignalingEvent) { append(SharedSignalingEvent(event)) }
+
     /// Appends an event that is for other clients, too.
     func append(_ event: SharedSignalingEvent) {
         if let forward { return forward(event.event) }

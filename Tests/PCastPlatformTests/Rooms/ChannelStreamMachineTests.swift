@@ -45,7 +45,7 @@ import Testing
     }
 
     @Test("a stream that is awaited begins without a presenter, whom it follows, and waits for an hour")
-    func waiting() {
+    func awaited() {
         var machine = Machine()
         #expect(Self.advance(&machine, to: 0, [], isAwaited: true) == [.open(like: nil)])
         #expect(machine.isOpen && machine.selected == nil)

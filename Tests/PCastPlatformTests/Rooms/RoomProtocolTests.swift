@@ -380,12 +380,13 @@ import Testing
                 let joined = try await presenter.join("demo")
                 let room = joined.room.roomID
                 let stream = try #require(try await presenter.setUp(try Requests.publish()))
-                var last = try await presenter.update(
+                let announced = try await presenter.update(
                     Rooms.update(
                         session, in: room, role: .presenter, streams: [Rooms.stream(stream)],
                         lastUpdate: joined.self_p.lastUpdate))
-                #expect(last.status == "ok")
+                #expect(announced.status == "ok")
                 try await ProtocolClient.run(platform) { other in
+                    var last = announced
                     let own = try #require(try await other.authenticate())
                     let member = try await other.join("demo", role: .participant)
                     var known = member.self_p.lastUpdate

@@ -83,6 +83,25 @@ import Testing
         #expect(received == event)
     }
 
+    @Test("an event for many clients is the message of each, in the form that the client uses")
+    mutating func sharedEvent() throws {
+        let shared = SharedSignalingEvent(Samples.streamEnded)
+        // Field 2, request ID: “9”; field 3, type: “x”; field 5, payload: empty.
+        let unknown: [UInt8] = [0x12, 1, 0x39, 0x1A, 1, 0x78, 0x2A, 0]
+        let frames = [SignalingFrame.text(String(decoding: unknown, as: UTF8.self)), .binary(unknown)]
+        for frame in frames + frames {
+            // The platform answers in the form of the last message.
+            server.handle(.received(frame), at: at(0))
+            _ = server.pollAll()
+            server.handle(.event(Samples.streamEnded), at: at(0))
+            let single = server.pollAll()
+            server.handle(.sharedEvent(shared), at: at(0))
+            #expect(server.pollAll() == single)
+            guard case .send(let sent)? = single.first else { throw Surprise(outputs: single) }
+            #expect(sent.form == frame.form)
+        }
+    }
+
     @Test("a request is delivered, and its response is sent")
     mutating func requestAndResponse() throws {
         let id = try handedOut(Samples.authenticate())

@@ -23,6 +23,8 @@ public final class Renderer: Sendable {
         /// Called when no more surfaces become ready.
         var surfacesEnded: (@Sendable () -> Void)?
         var frameReady: FrameReadyCallback?
+        /// Receives the audio and its presentation times; nil for none.
+        var audioTap: (@Sendable (AudioFrame, Instant) -> Void)?
         var isStopped = false
         var playoutDelayOverride: TimeSpan?
         var frameRequested: (@Sendable (Renderer, VideoFrame?) -> Void)?
@@ -64,7 +66,8 @@ public final class Renderer: Sendable {
             }
             do {
                 let rendering = try Rendering(
-                    stream, options: options, first: first, sizes: sizes, caption: caption, timeShift: timeShift)
+                    stream, options: options, first: first, sizes: sizes, caption: caption, timeShift: timeShift,
+                    audioTap: state.audioTap)
                 timeShift.attach(rendering)
                 rendering.isMuted = state.isMuted
                 rendering.volume = state.volume
@@ -90,6 +93,12 @@ public final class Renderer: Sendable {
     public func start(on surface: any RenderSurface) throws(PCastError) {
         setRenderSurface(surface)
         try start()
+    }
+
+    /// Sets the function that receives the audio with its presentation times, ahead of these times, also without an audio
+    /// device. The audio is silent while it is muted. It applies to a renderer that has not started.
+    package func setAudioTap(_ tap: @escaping @Sendable (AudioFrame, Instant) -> Void) {
+        state.withLock { $0.audioTap = tap }
     }
 
     /// Ends rendering. The last frame and the summary stay available. A window that the renderer created is closed. It

@@ -35,18 +35,21 @@ final class Rendering: Sendable {
     let commands = Mutex(())
     let caption: ObservableValue<String?>
     let timeShift: TimeShift
+    /// Receives the audio and its presentation times; nil for none.
+    let audioTap: (@Sendable (AudioFrame, Instant) -> Void)?
 
     /// Begins to render the stream. Throws an error if there is no thread or decoder, or if the source cannot start.
     init(
         _ stream: MediaStream, options: RendererOptions, first: Promise<Instant?>, sizes: EventBroadcaster<Dimensions>,
-        caption: ObservableValue<String?>, timeShift: TimeShift
+        caption: ObservableValue<String?>, timeShift: TimeShift,
+        audioTap: (@Sendable (AudioFrame, Instant) -> Void)? = nil
     ) throws {
-        (self.stream, self.caption, self.timeShift) = (stream, caption, timeShift)
+        (self.stream, self.caption, self.timeShift, self.audioTap) = (stream, caption, timeShift, audioTap)
         var rendering = StreamRendererOptions()
         rendering.measuresTestSignal = options.measuresTestSignal
         rendering.audioDevice = options.useNullAudioDevice ? nil : "default"
         var callbacks = RendererCallbacks(
-            onFirstFrame: { first.resolve(MonotonicClock.now()) }, onDimensions: { sizes.send($0) })
+            onFirstFrame: { first.resolve(MonotonicClock.now()) }, onDimensions: { sizes.send($0) }, onAudio: audioTap)
         switch stream.origin {
         case .remote(let media):
             rendering.synchronization = options.lipSync ? .lipSync : .immediate
@@ -75,7 +78,7 @@ final class Rendering: Sendable {
             rendering.synchronization = .immediate
             renderer = try Self.renderer(rendering, callbacks) {}
             playback = try Self.play(
-                media, stream, on: renderer, isSilent: options.useNullAudioDevice, caption, timeShift)
+                media, stream, on: renderer, isSilent: options.useNullAudioDevice, caption, timeShift, audioTap)
         }
     }
 
@@ -110,7 +113,8 @@ final class Rendering: Sendable {
     /// Begins to play a stream that is delivered by HLS. Throws an error if the client cannot begin.
     private static func play(
         _ media: PlaylistMedia, _ stream: MediaStream, on renderer: StreamRenderer, isSilent: Bool,
-        _ caption: ObservableValue<String?>, _ timeShift: TimeShift
+        _ caption: ObservableValue<String?>, _ timeShift: TimeShift,
+        _ audioTap: (@Sendable (AudioFrame, Instant) -> Void)?
     ) throws -> any PlaylistPlayback {
         let tracks = (video: stream.videoTracks.first, audio: stream.audioTracks.first)
         let lifecycle = media.lifecycle
@@ -126,6 +130,7 @@ final class Rendering: Sendable {
                         StreamEndedInfo(ender: .connection, reason: .failed, reasonDescription: $0)
                     } ?? StreamEndedInfo(ender: .platform, reason: .ended, reasonDescription: "ended"))
             })
+        outputs.audioTap = audioTap
         outputs.onLanded = { timeShift.landed(at: $0) }
         outputs.onPosition = { timeShift.moved(to: $0) }
         do {

@@ -35,6 +35,8 @@ package struct PlaylistOutputs: Sendable {
     package var playsAudio: Bool
     /// The output that plays the audio; nil for the device of the client, or for none.
     package var audioOutput: (any AudioOutput)?
+    /// Receives the played audio with its presentation times, ahead of these times; nil for none.
+    package var audioTap: (@Sendable (AudioFrame, Instant) -> Void)?
     /// Returns whether audio is played at the moment. Otherwise it is discarded when it is due.
     package var isAudioEnabled: @Sendable () -> Bool
     /// Receives each frame when it is due.

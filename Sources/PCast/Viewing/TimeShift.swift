@@ -261,6 +261,7 @@ extension Rendering {
                 Task { [weak self] in self?.finishShift(number, failure) }
             })
         outputs.audioOutput = renderer.audioOutput
+        outputs.audioTap = audioTap
         outputs.onLanded = { [weak self, timeShift] time in
             self?.leaveRealTime()
             timeShift.landed(at: time)

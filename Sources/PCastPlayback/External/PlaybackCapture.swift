@@ -8,8 +8,7 @@ internal import Synchronization
 /// A media stream of all that a player plays: its displayed frames and its audio, across all items. It is made before
 /// the player, whose pipelines send to it (`PipelineFactory.media`).
 ///
-/// For a subscribed stream of a platform, the outlet has only the video. To publish its audio too, publish that stream
-/// itself.
+/// A subscribed stream of a platform is decoded, and encoded again when it is published.
 public final class PlaybackCapture: Sendable {
     private struct State {
         /// The last frame without a graphic, its surface and its time; nil before the first.
@@ -135,14 +134,16 @@ public final class PlaybackCapture: Sendable {
     }
 }
 
-/// An audio output that sends audio to an outlet as well as to another output. The volume affects only the other
-/// output.
+/// An audio output that passes audio to a function, such as an outlet, as well as to another output. The volume affects
+/// only the other output.
 final class CapturedAudioOutput: AudioOutput {
-    private let capture: PlaybackCapture
+    private let tap: @Sendable (AudioFrame, Instant) -> Void
     private let other: any AudioOutput
 
-    /// Creates an output that sends to an outlet and to another output.
-    init(_ capture: PlaybackCapture, beside other: any AudioOutput) { (self.capture, self.other) = (capture, other) }
+    /// Creates an output that passes audio to a function and to another output.
+    init(beside other: any AudioOutput, _ tap: @escaping @Sendable (AudioFrame, Instant) -> Void) {
+        (self.tap, self.other) = (tap, other)
+    }
 
     var lead: TimeSpan { other.lead }
 
@@ -153,7 +154,7 @@ final class CapturedAudioOutput: AudioOutput {
 
     /// Presents audio at both.
     func present(_ frame: AudioFrame, at due: Instant) {
-        capture.play(frame, at: due)
+        tap(frame, due)
         other.present(frame, at: due)
     }
 

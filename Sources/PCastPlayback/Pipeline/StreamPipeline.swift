@@ -27,23 +27,25 @@ package final class StreamPipeline: PlaybackPipeline {
     private let name: String
     private let options: RendererOptions
     private let onFrame: @Sendable (VideoFrame) -> Void
+    private let onAudio: (@Sendable (AudioFrame, Instant) -> Void)?
     private let onEvent: @Sendable (PipelineEvent) -> Void
     private let state = Mutex(State(presentation: StreamPresentation(at: MonotonicClock.now())))
     private let signal = WakeSignal()
     private let thread = Mutex<WorkerThread?>(nil)
 
     /// Creates a pipeline, which subscribes at once. `name` is the name of the stream for people. `options` configures
-    /// the renderer and its audio output. `onFrame` is called on the renderer's thread when a frame is due, and
-    /// `onEvent` on the pipeline's thread. `subscribe` subscribes to the stream. Throws an ``IOError`` if a thread
+    /// the renderer and its audio output. `onFrame` is called on the renderer's thread when a frame is due,
+    /// `onAudio` with audio ahead of its presentation time, and `onEvent` on the pipeline's thread. `subscribe` subscribes to the stream. Throws an ``IOError`` if a thread
     /// cannot be created.
     package init(
         named name: String, options: RendererOptions = RendererOptions(),
         onFrame: @escaping @Sendable (VideoFrame) -> Void = { _ in },
+        onAudio: (@Sendable (AudioFrame, Instant) -> Void)? = nil,
         onEvent: @escaping @Sendable (PipelineEvent) -> Void = { _ in },
         subscribe: @escaping @Sendable () async throws(PlaybackError) -> MediaStream
     ) throws(IOError) {
         (self.name, self.options) = (name, options)
-        (self.onFrame, self.onEvent) = (onFrame, onEvent)
+        (self.onFrame, self.onAudio, self.onEvent) = (onFrame, onAudio, onEvent)
         let worker = try WorkerThread(name: "tell-stream") { [self] in notify() }
         thread.withLock { $0 = worker }
         let task = Task { [self] in
@@ -222,6 +224,7 @@ package final class StreamPipeline: PlaybackPipeline {
     /// Starts the renderer. Returns false if the pipeline was stopped before. Throws the error of the renderer.
     private func start(_ stream: MediaStream, _ options: RendererOptions) throws(PCastError) -> Bool {
         let renderer = stream.createRenderer(options)
+        if let onAudio { renderer.setAudioTap(onAudio) }
         let isStopped = state.withLock { state in
             state.renderer = renderer
             return state.isStopped

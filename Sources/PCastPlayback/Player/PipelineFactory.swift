@@ -118,7 +118,7 @@ private struct MediaOutputs: Sendable {
     ) throws(PlaybackError) -> any PlaybackPipeline {
         let audioDevice = playsAudio ? try? AudioPresenter(name: "default") : nil
         var audio: any AudioOutput = audioDevice ?? NullAudioOutput()
-        if let capture { audio = CapturedAudioOutput(capture, beside: audio) }
+        if let capture { audio = CapturedAudioOutput(beside: audio) { capture.play($0, at: $1) } }
         do throws(IOError) {
             return try MediaPipeline(
                 content, audio: audio, wallClock: source.wallClock, onFrame: show, onEvent: handler)
@@ -135,7 +135,8 @@ private struct MediaOutputs: Sendable {
         let options = RendererOptions(measuresTestSignal: false, useNullAudioDevice: !playsAudio)
         do throws(IOError) {
             return try StreamPipeline(
-                named: source.name, options: options, onFrame: show, onEvent: handler
+                named: source.name, options: options, onFrame: show,
+                onAudio: capture.map { capture in { capture.play($0, at: $1) } }, onEvent: handler
             ) { [subscribe] () throws(PlaybackError) in try await subscribe(source) }
         } catch {
             throw .notPlayable(source.name, reason: error.description)

@@ -36,7 +36,9 @@ final class StreamingPlayback: PlaylistPlayback {
         var device = outputs.audioOutput
         if device == nil, outputs.playsAudio { device = try? AudioPresenter(name: "default") }
         isAudioPlayed = device != nil
-        let audio = SwitchableAudioOutput(device ?? NullAudioOutput(), isEnabled: outputs.isAudioEnabled)
+        var output: any AudioOutput = device ?? NullAudioOutput()
+        if let tap = outputs.audioTap { output = CapturedAudioOutput(beside: output, tap) }
+        let audio = SwitchableAudioOutput(output, isEnabled: outputs.isAudioEnabled)
         let control = StreamingControl(from: start, outputs)
         self.control = control
         pipeline = try MediaPipeline(

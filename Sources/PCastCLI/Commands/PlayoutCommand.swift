@@ -9,10 +9,11 @@ struct PlayoutCommand: AsyncCommand {
         abstract: "Publish a playlist as a channel, with an optional web page over the video.",
         discussion: """
             The items that “pcast play” can play are published as one stream, in order. An item that cannot be played is \
-            skipped. An item that is a stream of a platform (a pcast URI) is published without its audio.
+            skipped. An item that is a stream of a platform (a pcast URI) is decoded and encoded again.
 
             --overlay is a URI of http, https or file. A headless Chromium renders the page, which is blended over the \
-            video where it is not transparent. A page that crashes is opened again.
+            video where it is not transparent, and its audio is mixed in. The page receives what is played and the \
+            events of --timeline. A page that crashes is opened again.
 
             Without --uri, an embedded platform is started, as by “pcast publish”.
 
@@ -57,6 +58,8 @@ struct PlayoutCommand: AsyncCommand {
 
     @OptionGroup(title: "Overlay") var page: OverlayOptions
 
+    @OptionGroup(title: "Timeline") var timeline: PlayTimelineOptions
+
     @OptionGroup(title: "Encoding") var encoding: EncodingOptions
 
     @OptionGroup(title: "Stream") var stream: PublishedStreamOptions
@@ -71,7 +74,8 @@ struct PlayoutCommand: AsyncCommand {
 
     func run() async throws {
         let plan = PlayoutPlan(
-            addresses: playlist, isLooping: source.loop, overlay: page.overlay,
+            addresses: playlist, isLooping: source.loop, timeline: try timeline.plan(),
+            timelineStart: timeline.start, overlay: page.overlay,
             overlaySize: Dimensions(width: page.overlaySize.width, height: page.overlaySize.height),
             browser: page.browser, isOverlaySandboxed: !page.overlayWithoutSandbox, frameRate: source.fps,
             publication: try PublicationPlan(

@@ -2,7 +2,7 @@ import ArgumentParser
 import PCastCore
 import PCastPlayback
 
-/// The timeline options of `pcast play`.
+/// The timeline options of `pcast play` and `pcast playout`.
 struct PlayTimelineOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(

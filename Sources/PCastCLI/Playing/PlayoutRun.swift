@@ -1,6 +1,7 @@
 import PCast
 import PCastCore
 import PCastJSON
+import PCastOverlay
 import PCastPlayback
 
 /// A run of `pcast playout`: a channel, including the platform that it may start.
@@ -25,19 +26,30 @@ struct PlayoutRun: Sendable {
 
     private func broadcast(by pcast: PCast, to target: PublishTarget) async throws -> RunEnd.Cause {
         let capture = PlaybackCapture(frameRate: Double(plan.frameRate))
-        // The page is opened first, so that an error is reported before anything is published.
-        let page = try await openPage(over: capture)
-        let publishing = try await client.begin(capture.mediaStream, by: pcast, at: target, plan.publication)
         let player = Player(.media(playsAudio: false, capturedBy: capture, subscribe: PlayStreams.subscribe))
         player.loop = plan.isLooping
+        let timeline = plan.timeline.map { PlayTimeline($0, of: player) }
+        let overlay = try makeOverlay(of: player, timeline)
+        defer {
+            timeline?.end()
+            overlay?.destroy()
+        }
+        // The page is opened first, so that an error is reported before anything is published.
+        let page = try await openPage(over: capture, overlay)
+        let publishing = try await client.begin(capture.mediaStream, by: pcast, at: target, plan.publication)
         let events = player.events()
         player.set(videos: plan.videos, play: true)
         return await withTaskGroup { group in
             group.addTask { await client.reportPublication(publishing, of: nil, at: target, plan.publication) }
             group.addTask { await client.elapse(plan.publication.duration) }
             group.addTask { await follow(events, of: player) }
-            if let page { group.addTask { await keep(page, over: capture) } }
+            if let page { group.addTask { await keep(page, over: capture, overlay) } }
+            if let overlay { group.addTask { await follow(overlay.messages()) } }
+            // The end of the timeline does not end the channel.
+            if let timeline { group.addTask { try? await timeline.follow(console) } }
             let cause = await client.end.wait()
+            timeline?.end()
+            overlay?.destroy()
             publishing.stop()
             group.cancelAll()
             player.reset()
@@ -49,12 +61,46 @@ struct PlayoutRun: Sendable {
 
     // MARK: Page
 
-    private func openPage(over capture: PlaybackCapture) async throws -> RenderedPage? {
+    /// Returns the overlay whose messages the page receives; nil without a page.
+    ///
+    /// - Throws: ``CommandFailure``.
+    private func makeOverlay(of player: Player, _ timeline: PlayTimeline?) throws -> Overlay? {
+        guard plan.overlay != nil else { return nil }
+        do throws(OverlayError) {
+            // A page that does not connect is no error.
+            let overlay = try Overlay(
+                program: "channel", player: PlayerOverlayPlugin(player),
+                configuration: OverlayCore.Configuration(fatal: nil, expectsPages: false))
+            overlay.use(PlayedItemOverlayPlugin(player))
+            if let timeline { overlay.use(timeline.plugin) }
+            overlay.load()
+            return overlay
+        } catch {
+            throw CommandFailure(.unusableArguments, error.reason)
+        }
+    }
+
+    /// Reports the messages of the page.
+    private func follow(_ messages: AsyncStream<OverlayMessage>) async {
+        for await message in messages {
+            switch message {
+            case .easeLiveReady: console.event("overlayReady")
+            case .bridgeMessage(let text): console.event("overlayMessage", ["message": .string(text)])
+            default: break
+            }
+        }
+    }
+
+    private func openPage(over capture: PlaybackCapture, _ overlay: Overlay?) async throws -> RenderedPage? {
         guard let address = plan.overlay else { return nil }
         do throws(PageError) {
-            return try await RenderedPage.open(
+            let page = try await RenderedPage.open(
                 address, dimensions: plan.overlaySize, over: capture, browser: plan.browser,
-                isSandboxed: plan.isOverlaySandboxed)
+                isSandboxed: plan.isOverlaySandboxed, overlay: overlay)
+            if let reason = page.audioFailure {
+                console.warn("The audio of the overlay is left out: \(reason).")
+            }
+            return page
         } catch {
             if error == .needsUser { throw CommandFailure(.unusableArguments, "\(error).") }
             throw CommandFailure(.nothingToPlay, describing: error)
@@ -62,7 +108,7 @@ struct PlayoutRun: Sendable {
     }
 
     /// Reopens the page when its browser crashes. Meanwhile the channel continues without it.
-    private func keep(_ page: RenderedPage, over capture: PlaybackCapture) async {
+    private func keep(_ page: RenderedPage, over capture: PlaybackCapture, _ overlay: Overlay?) async {
         var open: RenderedPage? = page
         while let page = open {
             let reason = await withTaskCancellationHandler {
@@ -77,7 +123,7 @@ struct PlayoutRun: Sendable {
                 console.event("overlay", ["open": .boolean(false), "description": .string("\(reason)")])
                 console.warn("The overlay is not rendered: \(reason). Reopening it.")
                 try? await Task.sleep(for: Self.pageReopenDelay)
-                open = try? await openPage(over: capture)
+                open = try? await openPage(over: capture, overlay)
             }
             console.event("overlay", ["open": .boolean(true)])
             console.inform("The overlay is rendered again.")
@@ -115,6 +161,10 @@ struct PlayoutRun: Sendable {
 struct PlayoutPlan: Sendable {
     var addresses: [String]
     var isLooping: Bool
+    /// The timeline that is delivered as the channel reaches its events; nil for none.
+    var timeline: PlayTimeline.Plan?
+    /// The capture time of the first frame of the first item; nil for the time in the media.
+    var timelineStart: WallTime?
     /// The page over the video; nil for none.
     var overlay: String?
     var overlaySize: Dimensions
@@ -124,7 +174,11 @@ struct PlayoutPlan: Sendable {
     var frameRate: Int
     let publication: PublicationPlan
 
-    var videos: [Video] { addresses.map { Video($0) } }
+    var videos: [Video] {
+        addresses.enumerated().map { index, address in
+            Video(address, wallClock: index == 0 ? timelineStart.map { .start($0) } : nil)
+        }
+    }
 }
 
 /// Subscribes to platform streams for `pcast play`, with the token of the address or the credentials of a platform on

@@ -12,6 +12,8 @@
 // A page that lies over a viewer in a browser (/pcast.mjs) has #bridge=parent in its address. It exchanges the same
 // messages with the page in which it is embedded, over a MessagePort in place of a WebSocket.
 //
+// A page that `pcast playout` renders exchanges them with its own window, from whatever server it is loaded.
+//
 // Events to the page: bridge.welcome {controller}, which reports whether the page may control the player, player.ready,
 // player.time {timecode, initialTimecode?, maxTimecode?} in milliseconds since 1970, or since the beginning of media
 // without wall-clock time,
@@ -31,7 +33,10 @@ const KEY = "pcast.overlay.token";
 const FINAL = new Set([4001, 4002, 4005, 4008]);
 const RETRY = { first: 300, most: 5000 };
 
-/** A connection with the page in which this page is embedded. It has the interface of a WebSocket. */
+/**
+ * A connection with the page in which this page is embedded. For a page that `pcast playout` renders, its own window
+ * answers. It has the interface of a WebSocket.
+ */
 class ParentSocket {
   readyState = WebSocket.CONNECTING;
   onopen = () => {};
@@ -213,7 +218,8 @@ function offerWebViewBridge(bridge) {
 /** Returns a function that connects this page: to the page in which it is embedded, or to the server of the player. */
 function connection(program, token) {
   const isEmbedded = window.parent !== window && new URLSearchParams(location.hash.slice(1)).get("bridge") === "parent";
-  if (isEmbedded) return () => new ParentSocket();
+  const isRendered = window.parent === window && typeof window.pcastBridge?.deliver === "function";
+  if (isEmbedded || isRendered) return () => new ParentSocket();
   const name = program ?? location.pathname.split("/")[2];
   const secret = token ?? ownToken(name);
   const scheme = location.protocol === "https:" ? "wss" : "ws";

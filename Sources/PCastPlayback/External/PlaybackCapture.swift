@@ -15,13 +15,24 @@ public final class PlaybackCapture: Sendable {
         var last: (frame: VideoFrame, surface: (any RenderSurface)?, moment: Instant)?
         /// The graphic over all frames; nil for none.
         var graphic: Graphic?
-        /// The end of the audio that was sent; nil before the first.
-        var audioEnd: Instant?
+    }
+
+    private struct Audio {
+        /// The end of the content's audio that was sent; nil before the first.
+        var end: Instant?
+        /// Mixes the audio of pages with that of the content; nil without a page that may have audio.
+        var mixer: AudioMixer?
+        /// The number of pages whose audio is mixed in.
+        var pageCount = 0
+        /// Ends the thread that sends mixed audio.
+        var sleep: CancellableSleep?
     }
 
     private let media: ApplicationMedia
     private let began = MonotonicClock.now()
     private let state = Mutex(State())
+    /// The audio. The lock is held while audio is sent, because audio must not be sent concurrently.
+    private let audio = Mutex(Audio())
     /// Whether another device plays the content, so the local surface is black. The lock is held while a frame is
     /// displayed, so no frame follows the black one.
     private let isAway = Mutex(false)
@@ -83,24 +94,111 @@ public final class PlaybackCapture: Sendable {
     }
 
     /// Sends audio that is due at a time.
-    func play(_ audio: AudioFrame, at due: Instant) {
-        // Audio that was sent before a seek cannot be withdrawn, so later audio must begin after it.
-        let overlap = state.withLock { state in
-            let overlap = state.audioEnd.map { $0 - due } ?? .zero
+    func play(_ frame: AudioFrame, at due: Instant) {
+        audio.withLock { audio in
+            // Audio that was sent before a seek cannot be withdrawn, so later audio must begin after it.
+            let overlap = max(audio.end.map { $0 - due } ?? .zero, .zero)
+            guard overlap < frame.length else { return }
             // Smaller overlaps are rounding errors of the times.
-            guard overlap > .milliseconds(2) else {
-                state.audioEnd = due + audio.length
-                return TimeSpan.zero
-            }
-            return overlap
+            let rest = overlap > .milliseconds(2) ? frame.dropping(overlap) : frame
+            let start = overlap > .milliseconds(2) ? due + overlap : due
+            audio.end = start + rest.length
+            if audio.mixer != nil { return add(rest, of: .content, at: start, to: &audio) }
+            guard media.hasSubscribers else { return }
+            send(rest.samples, rest.channels, from: start)
         }
-        guard overlap < audio.length, media.hasSubscribers else { return }
-        var rest = overlap > .zero ? audio.dropping(overlap) : audio
-        let start = due + overlap
-        if overlap > .zero { state.withLock { $0.audioEnd = start + rest.length } }
-        rest.timestamp = MediaTime(ticks: ClockRate.opus.ticks(in: start - began), rate: .opus)
-        rest.captureTime = MonotonicClock.wallTime() + (start - MonotonicClock.now())
-        media.push(rest)
+    }
+
+    /// Sends samples whose first one is due at a time.
+    private func send(_ samples: [Int16], _ channels: Int, from start: Instant) {
+        media.push(
+            AudioFrame(
+                samples: samples, channels: channels,
+                captureTime: MonotonicClock.wallTime() + (start - MonotonicClock.now()),
+                timestamp: MediaTime(ticks: ClockRate.opus.ticks(in: start - began), rate: .opus)))
+    }
+
+    // MARK: Audio of pages
+
+    /// Begins to mix the audio of a page with that of the content. Until ``endMixing()`` audio is sent in blocks of
+    /// 20 ms, each at its end. Throws an error if the thread for that cannot be created.
+    func beginMixing() throws(IOError) {
+        let sleep = audio.withLock { audio -> CancellableSleep? in
+            audio.pageCount += 1
+            guard audio.pageCount == 1 else { return nil }
+            let sleep = CancellableSleep()
+            // Mixed audio follows the content's audio that was sent already.
+            let start = max(MonotonicClock.now(), audio.end ?? began)
+            (audio.mixer, audio.sleep) = (AudioMixer(from: position(of: start)), sleep)
+            return sleep
+        }
+        guard let sleep else { return }
+        do throws(IOError) {
+            _ = try WorkerThread(name: "mix-audio") { [weak self] in
+                // The outlet is released between the blocks, so that it can end meanwhile.
+                while let due = self?.nextBlockDue(sleep), sleep.sleep(until: due) { self?.sendBlocks(sleep) }
+            }
+        } catch {
+            endMixing()
+            throw error
+        }
+    }
+
+    /// Ends mixing the audio of a page. Without further pages, the mixed audio that is not due yet is sent, and that of
+    /// the content follows as it is.
+    func endMixing() {
+        audio.withLock { audio in
+            audio.pageCount -= 1
+            guard audio.pageCount == 0 else { return }
+            audio.sleep?.cancel()
+            if let end = audio.end, media.hasSubscribers {
+                while let start = audio.mixer?.start, instant(of: start) < end { sendBlock(&audio) }
+                // The last block is sent whole.
+                audio.end = audio.mixer.map { instant(of: $0.start) }
+            }
+            (audio.mixer, audio.sleep) = (nil, nil)
+        }
+    }
+
+    /// Mixes in the audio of a page that is due at a time. It has no effect outside of ``beginMixing()`` and
+    /// ``endMixing()``.
+    func mix(_ frame: AudioFrame, at due: Instant) {
+        audio.withLock { add(frame, of: .page, at: due, to: &$0) }
+    }
+
+    private func add(_ frame: AudioFrame, of input: AudioMixer.Input, at due: Instant, to audio: inout Audio) {
+        guard due >= began else { return }
+        audio.mixer?.add(frame, of: input, at: position(of: due))
+    }
+
+    /// The position of the sample that is due at a time.
+    private func position(of due: Instant) -> Int64 { ClockRate.opus.ticks(in: due - began) }
+
+    /// The time at which the sample at a position is due.
+    private func instant(of position: Int64) -> Instant { began + ClockRate.opus.span(ofTicks: position) }
+
+    /// Returns the time at which the next block is sent; nil if the thread of `sleep` has ended.
+    private func nextBlockDue(_ sleep: CancellableSleep) -> Instant? {
+        audio.withLock { audio in
+            guard audio.sleep === sleep else { return nil }
+            return audio.mixer.map { instant(of: $0.start + AudioMixer.block) }
+        }
+    }
+
+    /// Sends the blocks whose ends have passed.
+    private func sendBlocks(_ sleep: CancellableSleep) {
+        let now = MonotonicClock.now()
+        audio.withLock { audio in
+            while audio.sleep === sleep, let start = audio.mixer?.start, instant(of: start + AudioMixer.block) <= now {
+                sendBlock(&audio)
+            }
+        }
+    }
+
+    /// Sends the next block, if it has audio.
+    private func sendBlock(_ audio: inout Audio) {
+        guard let (position, samples) = audio.mixer?.take(), let samples, media.hasSubscribers else { return }
+        send(samples, 2, from: instant(of: position))
     }
 
     // MARK: External playback

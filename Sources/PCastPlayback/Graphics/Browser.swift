@@ -62,11 +62,13 @@ final class Browser: Sendable {
     private let profile: URL
 
     /// Starts a browser. `program` is a path, or a name that is looked up in PATH. If `isSandboxed` is false, pages run
-    /// without Chromium's sandbox, which Chromium requires for root. `onEvent` is called on the thread that reads from
+    /// without Chromium's sandbox, which Chromium requires for root. `title` is the title of the page whose audio another page
+    /// of the browser may capture; nil to play no audio. `onEvent` is called on the thread that reads from
     /// the browser, in order. Throws ``PageError/noBrowser(_:reason:)``, or ``PageError/needsUser`` for root with a
     /// sandbox.
     init(
-        _ program: String, isSandboxed: Bool = true, onEvent: @escaping @Sendable (Event, Browser) -> Void
+        _ program: String, isSandboxed: Bool = true, capturing title: String? = nil,
+        onEvent: @escaping @Sendable (Event, Browser) -> Void
     ) throws(PageError) {
         guard let path = Self.path(of: program) else {
             throw .noBrowser(program, reason: "the program does not exist")
@@ -84,7 +86,8 @@ final class Browser: Sendable {
             socket = ours
             process = try SpawnedProcess(
                 path,
-                Self.flags + (isSandboxed ? [] : ["--no-sandbox"]) + [
+                Self.flags + (isSandboxed ? [] : ["--no-sandbox"])
+                    + [title.map { "--auto-select-tab-capture-source-by-title=\($0)" } ?? "--mute-audio"] + [
                     "--user-data-dir=\(profile.path)", "about:blank",
                 ],
                 environment: Self.environment(home: profile.path), isApart: true, input: nothing, output: nothing,
@@ -117,7 +120,7 @@ final class Browser: Sendable {
             "--disable-gpu",
             "--disable-dev-shm-usage", "--disable-extensions", "--disable-background-networking",
             "--disable-component-update", "--disable-sync", "--disable-domain-reliability", "--hide-scrollbars",
-            "--mute-audio", "--disable-background-timer-throttling", "--disable-renderer-backgrounding",
+            "--disable-background-timer-throttling", "--disable-renderer-backgrounding",
             "--disable-backgrounding-occluded-windows", "--autoplay-policy=no-user-gesture-required",
         ]
     }
@@ -150,6 +153,46 @@ final class Browser: Sendable {
             expect(number, method)
         }
         return try answer.get()
+    }
+
+    /// Opens a tab, and returns its identifier and its session.
+    func openTab(_ address: String) async throws(PageError) -> (target: String, session: String) {
+        let target = try await ask("Target.createTarget", ["url": .string(address)])["targetId"]?.string
+        guard let target else { throw .ended("the browser opens no tab") }
+        let attached = try await ask("Target.attachToTarget", ["targetId": .string(target), "flatten": true])
+        guard let session = attached["sessionId"]?.string else { throw .ended("the browser opens no tab") }
+        return (target, session)
+    }
+
+    /// Waits until a tab has a title. Throws ``PageError/ended(_:)`` if it has another one after ten seconds.
+    func awaitTitle(_ title: String, of target: String) async throws(PageError) {
+        try await poll { () async throws(PageError) in
+            try await self.ask("Target.getTargetInfo", ["targetId": .string(target)])["targetInfo"]?["title"]?.string
+                == title
+        }
+    }
+
+    /// Waits until an expression is true in a tab. Throws ``PageError/ended(_:)`` if it is not after ten seconds.
+    func awaitTruth(of expression: String, in session: String) async throws(PageError) {
+        try await poll { () async throws(PageError) in
+            try await self.ask("Runtime.evaluate", ["expression": .string(expression)], session: session)["result"]?[
+                "value"] == true
+        }
+    }
+
+    private func poll(_ condition: () async throws(PageError) -> Bool) async throws(PageError) {
+        let deadline = MonotonicClock.now() + .seconds(10 as Int64)
+        while try await !condition() {
+            guard MonotonicClock.now() < deadline else { throw .ended("a page of the browser does not load") }
+            try? await Task.sleep(for: .milliseconds(10))
+        }
+    }
+
+    /// Writes a file into the profile, and returns its address; nil if that fails.
+    func write(_ document: String, to name: String) -> String? {
+        let file = profile.appendingPathComponent(name)
+        do { try Data(document.utf8).write(to: file) } catch { return nil }
+        return file.absoluteString
     }
 
     /// Sends a command without waiting for its result.

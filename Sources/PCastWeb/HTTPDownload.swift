@@ -20,6 +20,8 @@ package struct HTTPDownload: Sendable {
         package var retryAfter: Int?
         /// The media type of `Content-Type` in lower case without parameters; nil if absent.
         package var contentType: String?
+        /// The time of the server by `Date`, in whole seconds; nil if absent or not valid (RFC 9110, section 6.6.1).
+        package var date: WallTime?
     }
 
     /// The reason why a download failed.
@@ -210,6 +212,7 @@ package struct HTTPDownload: Sendable {
             retryAfter: response.headers.first(name: "Retry-After").flatMap { HTTPResult.delay(ofRetryAfter: $0) })
         head.contentType = response.headers.first(name: "Content-Type")?.prefix { $0 != ";" }.lowercased()
             .trimmingCharacters(in: .whitespaces)
+        head.date = response.headers.first(name: "Date").flatMap { Timestamp.parse(httpDate: $0) }
         guard (200..<300).contains(head.status) else { return .success(head) }
         let coding = codings.first.flatMap { ContentCoding($0) }
         guard codings.isEmpty || codings.count == 1 && coding != nil else {

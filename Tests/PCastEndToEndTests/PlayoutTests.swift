@@ -107,6 +107,136 @@ extension EndToEnd {
             return nil
         }
 
+        @Test(
+            "a page's audio is mixed in, in sync with its images, and the page receives what is played and a timeline",
+            .enabled(if: ThisMachine.hasFFmpeg))
+        func page() async throws {
+            try await TestWorkspace.run { workspace in
+                let film = workspace.path("silence.mkv")
+                try await workspace.run(
+                    "ffmpeg",
+                    [
+                        "-v", "error", "-nostdin", "-f", "lavfi", "-i", "color=c=black:s=640x360:r=30", "-f", "lavfi",
+                        "-i", "aevalsrc='0.25*sin(2*PI*440*t)':s=48000", "-t", "4", "-c:v", "libx264", "-preset",
+                        "ultrafast", "-bf", "0", "-pix_fmt", "yuv420p", "-c:a", "pcm_s16le", film,
+                    ])
+                let page = workspace.path("page.html")
+                try Self.flashingPage.write(toFile: page, atomically: true, encoding: .utf8)
+                let ground = try await TimelineGround.start(in: workspace)
+                try await ground.add("--id", "goal-1", "--type", "goal", "--description", "A goal of the test")
+                let uri = await ground.uri
+                let channel = try workspace.pcast(
+                    "playout", film, "--loop", "--overlay", "file://\(page)", "--overlay-without-sandbox",
+                    "--timeline", "\(TimelineGround.league)/\(TimelineGround.game)", "--timeline-platform", uri,
+                    "--timeline-token", try await ground.token(), "--spoiler", "--uri", uri, "--token",
+                    try await workspace.token(LocalPlatform.application), "--token",
+                    try await workspace.token(LocalPlatform.application, "--type", "publish"), limit: .longestSuite)
+                let stream = try #require(try await channel.event("publishing")["streamId"].text)
+
+                // The page shows the text of each message, and reports what it shows.
+                for wanted in ["silence.mkv", "A goal of the test"] {
+                    let line = await channel.output.lines.first {
+                        $0.contains("overlayMessage") && $0.contains("shown") && $0.contains(wanted)
+                    }
+                    #expect(line != nil, "\(wanted): \(channel.report)")
+                }
+
+                let record = workspace.path("channel.mkv")
+                let viewer = try workspace.pcast(
+                    "subscribe", "--uri", uri, "--token", try await ground.token(for: stream), "--record", record)
+                _ = try await viewer.event("stats") { ($0["framesRendered"].number ?? 0) >= 300 }
+                viewer.send(SIGINT)
+                try await viewer.expectExitStatus(0)
+                let file = MediaFile(path: record, workspace: workspace)
+                let (content, own) = (try await file.loudness(near: 440), try await file.loudness(near: 2_000))
+                let rest = try await file.loudness(near: 5_000)
+                #expect(content > rest + 15 && own > rest + 10, "\(content) dB, \(own) dB, and \(rest) dB elsewhere")
+                let distances = try await file.beepsAfterFlashes(above: -18).sorted()
+                try #require(distances.count >= 3)
+                let median = distances[distances.count / 2]
+                print("an overlay page: its audio is \(median) s behind its images")
+                #expect(abs(median) < (ThisMachine.isFull ? 0.1 : 0.4))
+                channel.send(SIGINT)
+                try await channel.expectExitStatus(0)
+            }
+        }
+
+        /// A page that covers the video with white and plays 2 kHz for 100 ms of each second, and shows the messages that it
+        /// receives. It connects as `/bridge.js` does.
+        private static let flashingPage = """
+            <!doctype html><meta charset="utf-8"><title>Overlay</title><body style="margin:0">
+            <div id="flash" style="position:fixed;inset:0;background:#fff;opacity:0"></div><pre id="text"></pre><script>
+            const context = new AudioContext({ latencyHint: 0 });
+            const [tone, gain] = [context.createOscillator(), context.createGain()];
+            tone.frequency.value = 2000;
+            gain.gain.value = 0;
+            tone.connect(gain).connect(context.destination);
+            tone.start();
+            let wasOn = false;
+            setInterval(() => {
+              const isOn = performance.now() % 1000 < 100;
+              if (isOn === wasOn) return;
+              wasOn = isOn;
+              gain.gain.setValueAtTime(isOn ? 0.6 : 0, context.currentTime);
+              flash.style.opacity = isOn ? 1 : 0;
+            }, 4);
+            addEventListener("message", ({ ports: [port] }) => {
+              if (!port) return;
+              let seq = 0;
+              const send = (event, metadata) =>
+                port.postMessage(JSON.stringify({ v: 1, event, metadata, seq: ++seq, epoch: 0 }));
+              port.onmessage = ({ data }) => {
+                const { event, metadata } = JSON.parse(data);
+                if (event === "bridge.keepalive") send("app.keepalive", {});
+                if (event !== "channel.item" && !event.startsWith("timeline.")) return;
+                text.textContent += JSON.stringify(metadata);
+                send("shown", { text: text.innerText });
+              };
+              send("bridge.ready", {});
+            });
+            window.postMessage({ type: "pcast-bridge", version: 1 }, "*");
+            </script>
+            """
+
+        @Test(
+            "a platform's stream in a channel keeps its audio, in sync with its video",
+            .enabled(if: ThisMachine.hasFFmpeg))
+        func stream() async throws {
+            try await TestWorkspace.run { workspace in
+                let film = try await MediaFile.flashes(seconds: 60, in: workspace)
+                let platform = try await LocalPlatform.start(in: workspace)
+                let publishing = [
+                    "--uri", platform.uri, "--token", try await platform.authenticationToken(), "--token",
+                    try await platform.publishingToken(),
+                ]
+                let pcast = BuiltProgram.path("pcast")
+                let publisher = try workspace.start(
+                    pcast, ["publish", "--video", film.path, "--audio", film.path, "--json"] + publishing,
+                    limit: .longestSuite)
+                let source = try #require(try await publisher.event("publishing")["streamId"].text)
+                let token = try await platform.viewingToken(source)
+                let channel = try workspace.start(
+                    pcast,
+                    ["playout", "\(platform.uri)/watch/\(source)#token=\(token.addingPercentEncoding)", "--json"]
+                        + publishing, limit: .longestSuite)
+                let stream = try #require(try await channel.event("publishing")["streamId"].text)
+                let record = workspace.path("channel.mkv")
+                let viewer = try workspace.pcast(
+                    "subscribe", "--uri", platform.uri, "--token", try await platform.viewingToken(stream), "--record",
+                    record)
+                _ = try await viewer.event("stats") { ($0["framesRendered"].number ?? 0) >= 240 }
+                viewer.send(SIGINT)
+                try await viewer.expectExitStatus(0)
+                let distances = try await MediaFile(path: record, workspace: workspace).beepsAfterFlashes().sorted()
+                try #require(distances.count >= 3)
+                let median = distances[distances.count / 2]
+                print("a stream in a channel: its audio is \(median) s behind its video")
+                #expect(abs(median) < (ThisMachine.isFull ? 0.08 : 0.4))
+                channel.send(SIGINT)
+                try await channel.expectExitStatus(0)
+            }
+        }
+
         @Test("a page that cannot be drawn is reported before anything is published, with status 4")
         func unreachable() async throws {
             try await TestWorkspace.run { workspace in

@@ -15,8 +15,10 @@ struct PlayTimeline: Sendable {
     private static let wait = TimeSpan.seconds(2 as Int64)
 
     private let timeline: GameTimeline
+    private let player: Player
 
     init(_ plan: Plan, of player: Player) {
+        self.player = player
         timeline = GameTimeline(
             TimelineConfiguration(leagueName: plan.game.league, gameId: plan.game.game, spoiler: plan.spoiler),
             player: player, source: plan.platform)
@@ -37,8 +39,24 @@ struct PlayTimeline: Sendable {
             group.addTask {
                 for await delivery in events { report(delivery, console) }
             }
+            group.addTask { await compareClocks(console) }
             defer { group.cancelAll() }
             while try await group.next() != nil {}
+        }
+    }
+
+    /// Reports an HLS encoder whose clock is not that of its server, once for each item.
+    private func compareClocks(_ console: Console) async {
+        var reported: PlaybackSession.ID?
+        for await _ in player.positions() {
+            guard let session = player.session, session.id != reported, let difference = session.encoderClockDifference
+            else { continue }
+            reported = session.id
+            console.event("encoderClock", ["difference": .measured(difference.seconds)])
+            let (amount, side) = (abs(difference.seconds), difference > .zero ? "ahead of" : "behind")
+            console.warn(
+                "The clock of the video's encoder is at least \(Int((amount * 1000).rounded())) ms \(side) that of its "
+                    + "server: events of the timeline appear with other frames.")
         }
     }
 

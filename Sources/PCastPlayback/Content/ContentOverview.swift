@@ -31,6 +31,9 @@ public struct ContentOverview: Hashable, Sendable {
     package var startsAtLiveEdge: Bool
     /// The time from capture, by the wall clock, at which frames of live media are displayed; nil for no such time.
     package var playoutDelay: TimeSpan?
+    /// The time by which the clock of an HLS encoder is ahead of that of the server at least, or negative behind it; nil if
+    /// it is at most 200 ms or unknown.
+    package var encoderClockDifference: TimeSpan?
 
     /// The position at which the media ends; nil while it is live. Live media that has ended begins later than zero, so
     /// its duration is not the position of its end.
@@ -40,12 +43,13 @@ public struct ContentOverview: Hashable, Sendable {
     package init(
         kind: Kind, tracks: [ContentTrack], selected: Set<ContentTrack.ID> = [], duration: TimeSpan? = nil,
         seekableRange: ClosedRange<TimeSpan>? = nil, anchors: [TimecodeAnchor] = [], liveEdge: TimeSpan? = nil,
-        isLowLatency: Bool = false, startsAtLiveEdge: Bool = false, playoutDelay: TimeSpan? = nil
+        isLowLatency: Bool = false, startsAtLiveEdge: Bool = false, playoutDelay: TimeSpan? = nil,
+        encoderClockDifference: TimeSpan? = nil
     ) {
         (self.kind, self.tracks, self.selected, self.duration) = (kind, tracks, selected, duration)
         (self.seekableRange, self.anchors, self.liveEdge) = (seekableRange, anchors, liveEdge)
         (self.isLowLatency, self.startsAtLiveEdge) = (isLowLatency, startsAtLiveEdge)
-        self.playoutDelay = playoutDelay
+        (self.playoutDelay, self.encoderClockDifference) = (playoutDelay, encoderClockDifference)
     }
 
     /// Whether there is a track of a kind.

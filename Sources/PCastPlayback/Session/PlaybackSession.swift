@@ -48,6 +48,11 @@ public final class PlaybackSession: Sendable, Identifiable {
 
     // MARK: Content
 
+    /// The time by which the clock of the encoder of live HLS (`EXT-X-PROGRAM-DATE-TIME`) is ahead of that of the server
+    /// (HTTP's `Date`) at least, or negative behind it; nil if the difference is at most 200 ms or unknown. By this time,
+    /// events of a timeline appear with other frames.
+    public var encoderClockDifference: Duration? { overview?.encoderClockDifference?.duration }
+
     /// The duration; nil before it is known and for live media.
     public var duration: Duration? { overview?.duration?.duration }
 

@@ -99,12 +99,12 @@ extension MediaFile {
     }
 
     /// Returns for each flash how much later the nearest beep is, in seconds. A flash without a beep within half a second is
-    /// left out.
-    func beepsAfterFlashes() async throws -> [Double] {
+    /// left out. `level` is the volume of a beep in dBFS.
+    func beepsAfterFlashes(above level: Double = -30) async throws -> [Double] {
         let flashes = try await rises(
             of: "lavfi.signalstats.YAVG", above: 120, ["-an", "-vf", "signalstats,metadata=print:file=-"])
         let beeps = try await rises(
-            of: "lavfi.astats.Overall.RMS_level", above: -30,
+            of: "lavfi.astats.Overall.RMS_level", above: level,
             ["-vn", "-af", "asetnsamples=n=240,astats=metadata=1:reset=1,ametadata=print:file=-"])
         return flashes.compactMap { flash in
             beeps.map { $0 - flash }.min { abs($0) < abs($1) }.flatMap { abs($0) < 0.5 ? $0 : nil }

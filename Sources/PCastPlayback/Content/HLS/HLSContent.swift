@@ -101,7 +101,8 @@ public final class HLSContent: PlaybackContent, @unchecked Sendable {
             liveEdge: timeline.playlist.isLive ? timeline.holdBack(usingParts: usesParts) : nil,
             isLowLatency: timeline.playlist.isLive && usesParts,
             startsAtLiveEdge: timeline.playlist.isLive && timeline.playlist.start == nil && known.start == nil,
-            playoutDelay: playoutDelay)
+            playoutDelay: playoutDelay,
+            encoderClockDifference: known.loader.encoderClock.flatMap { $0.isOff ? $0.difference : nil })
     }
 
     /// The end of the audio and video that are loaded; nil before.

@@ -35,11 +35,19 @@ final class HLSFetcher: Sendable {
     func get(
         _ uri: String, range: ByteRange? = nil, limit: Int64, timeout: Duration? = nil
     ) async throws(LoadFailure) -> (bytes: [UInt8], uri: String) {
+        let response = try await getDated(uri, range: range, limit: limit, timeout: timeout)
+        return (response.bytes, response.uri)
+    }
+
+    /// Loads a resource as `get` does. Returns also the time of the server at the response; nil if it states none.
+    func getDated(
+        _ uri: String, range: ByteRange? = nil, limit: Int64, timeout: Duration? = nil
+    ) async throws(LoadFailure) -> (bytes: [UInt8], uri: String, date: WallTime?) {
         let collected = Mutex<[UInt8]>([])
-        let head = try await stream(uri, range: range.map { ($0.offset, $0.length) }, limit: limit, timeout: timeout) {
-            bytes, _ in collected.withLock { $0 += bytes }
-        }
-        return (collected.withLock { $0 }, head)
+        let head = try await exchange(
+            uri, range: range.map { ($0.offset, $0.length) }, limit: limit, timeout: timeout
+        ) { bytes, _ in collected.withLock { $0 += bytes } }
+        return (collected.withLock { $0 }, head.uri, head.date)
     }
 
     /// Loads a resource or a byte range of it in pieces. `take` receives each piece, and the total number of bytes if
@@ -49,10 +57,19 @@ final class HLSFetcher: Sendable {
         _ uri: String, range: (offset: Int64, length: Int64?)?, limit: Int64, timeout: Duration? = nil,
         take: @escaping @Sendable ([UInt8], Int64?) async -> Void
     ) async throws(LoadFailure) -> String {
+        try await exchange(uri, range: range, limit: limit, timeout: timeout, take: take).uri
+    }
+
+    /// Loads a resource as `stream` does. Returns the address after redirects, and the time of the server; nil if it
+    /// states none.
+    private func exchange(
+        _ uri: String, range: (offset: Int64, length: Int64?)?, limit: Int64, timeout: Duration? = nil,
+        take: @escaping @Sendable ([UInt8], Int64?) async -> Void
+    ) async throws(LoadFailure) -> (uri: String, date: WallTime?) {
         if readsFiles, URIReference(uri).isFile {
             let bytes = try await LocalFile.read(uri, range, limit: limit)
             await take(bytes, Int64(bytes.count))
-            return uri
+            return (uri, nil)
         }
         let head: HTTPDownload.Head
         do throws(HTTPDownload.Failure) {
@@ -71,7 +88,7 @@ final class HLSFetcher: Sendable {
                 failure: .status(head.status, retryAfter: pause),
                 reason: "the server responded with status \(head.status)", uri: uri)
         }
-        return head.uri
+        return (head.uri, head.date)
     }
 
     /// Loads the media initialization section of segments (`EXT-X-MAP`), decrypted.

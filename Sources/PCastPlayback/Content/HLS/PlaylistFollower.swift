@@ -16,12 +16,14 @@ final class PlaylistFollower: Sendable {
         var failure: LoadFailure?
         /// The failure of recent reloads, which are retried; nil after a success.
         var reloadFailure: LoadFailure?
+        /// The clock of the encoder, compared with that of the server.
+        var encoderClock = EncoderClock()
         /// The number of changes.
         var version = 0
     }
 
     private enum Event: Sendable {
-        case loaded(id: Int, MediaPlaylist, base: String)
+        case loaded(id: Int, MediaPlaylist, base: String, date: WallTime?)
         case failed(id: Int, LoadFailure)
         case tick
     }
@@ -115,7 +117,7 @@ final class PlaylistFollower: Sendable {
                     slowAt = slowTime(of: request).map { MonotonicClock.now() + $0 }
                     if let (playlist, base) = first {
                         first = nil
-                        inbox.yield(.loaded(id: request.id, playlist, base: base))
+                        inbox.yield(.loaded(id: request.id, playlist, base: base, date: nil))
                     } else {
                         loading = (request.id, Task { inbox.yield(await self.load(request)) })
                     }
@@ -144,9 +146,9 @@ final class PlaylistFollower: Sendable {
             }
             alarm?.cancel()
             switch event {
-            case .loaded(let id, let playlist, let base):
+            case .loaded(let id, let playlist, let base, let date):
                 (reloadFailures, slowAt) = (0, nil)
-                take(playlist, base, asked, aligned)
+                take(playlist, base, asked, aligned, date)
                 machine.handle(.loaded(id: id, playlist), at: MonotonicClock.now())
             case .failed(let id, let failure):
                 (lastFailure, slowAt) = (failure, nil)
@@ -197,8 +199,10 @@ final class PlaylistFollower: Sendable {
         changed()
     }
 
-    /// Handles a playlist that was loaded.
-    private func take(_ playlist: MediaPlaylist, _ base: String, _ uri: String, _ aligned: PlaylistTimeline?) {
+    /// Handles a playlist that was loaded. `date` is the time of the server at the response; nil if it is unknown.
+    private func take(
+        _ playlist: MediaPlaylist, _ base: String, _ uri: String, _ aligned: PlaylistTimeline?, _ date: WallTime?
+    ) {
         state.withLock { state in
             state.reloadFailure = nil
             if state.timeline == nil {
@@ -209,7 +213,10 @@ final class PlaylistFollower: Sendable {
             }
             (state.base, state.uri) = (URIReference(base), uri)
             state.version += 1
-            if let timeline = state.timeline { advanced(timeline) }
+            if let timeline = state.timeline {
+                if let date { state.encoderClock.observe(timeline, served: date) }
+                advanced(timeline)
+            }
         }
         changes.raise()
         changed()
@@ -220,7 +227,7 @@ final class PlaylistFollower: Sendable {
         let uri = request.directives.applied(to: uris[request.mirror])
         do throws(LoadFailure) {
             // The schedule determines the actual timeout.
-            let (bytes, base) = try await fetcher.get(
+            let (bytes, base, date) = try await fetcher.getDated(
                 uri, limit: Int64(PlaylistLimits.textSize), timeout: .seconds(120))
             let playlist: HLSPlaylist
             do throws(PlaylistError) {
@@ -231,7 +238,7 @@ final class PlaylistFollower: Sendable {
                     failure: .unreadable(.mixedKinds(line: 1)), reason: "a variant lists variants instead of segments",
                     uri: uri)
             }
-            return .loaded(id: request.id, media, base: base)
+            return .loaded(id: request.id, media, base: base, date: date)
         } catch { return .failed(id: request.id, error) }
     }
 }

@@ -137,6 +137,9 @@ final class RenditionLoader: Sendable {
     /// The timeline of the playlist; nil before it is loaded.
     var timeline: PlaylistTimeline? { state.withLock { $0.follower }?.timeline }
 
+    /// The clock of the encoder, compared with that of the server; nil before the playlist is loaded.
+    var encoderClock: EncoderClock? { state.withLock { $0.follower }?.current.encoderClock }
+
     /// The anchors of wall-clock time from the live edge; empty for content that was never live.
     var edgeAnchors: [TimecodeAnchor] { liveEdge.withLock { $0.anchors } }
 

@@ -3,7 +3,7 @@ import Foundation
 import NIOCore
 import NIOHTTP1
 import NIOSSL
-import PCastCore
+package import PCastCore
 import Synchronization
 
 /// A streaming download of a large HTTP response.

@@ -129,7 +129,7 @@ extension EndToEnd {
                     "playout", film, "--loop", "--overlay", "file://\(page)", "--overlay-without-sandbox",
                     "--timeline", "\(TimelineGround.league)/\(TimelineGround.game)", "--timeline-platform", uri,
                     "--timeline-token", try await ground.token(), "--spoiler", "--uri", uri, "--token",
-                    try await workspace.token(LocalPlatform.application), "--token",
+                    try await workspace.token(LocalPlatform.application, "--type", "auth"), "--token",
                     try await workspace.token(LocalPlatform.application, "--type", "publish"), limit: .longestSuite)
                 let stream = try #require(try await channel.event("publishing")["streamId"].text)
 

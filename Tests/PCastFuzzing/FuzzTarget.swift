@@ -55,6 +55,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
     case relayMedia
     case callMedia
     case pipeWirePod
+    case pageAudio
     case cookies
     case contentCoding
     case s3Response
@@ -121,6 +122,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
         case .relayMedia: try RelayMediaTarget.run(bytes)
         case .callMedia: try CallMediaTarget.run(bytes)
         case .pipeWirePod: try PipeWirePodTarget.run(bytes)
+        case .pageAudio: try PageAudioTarget.run(bytes)
         case .cookies: try CookieTarget.run(bytes)
         case .contentCoding: try await ContentCodingTarget.run(bytes)
         case .s3Response: try S3ResponseTarget.run(bytes)
@@ -186,6 +188,7 @@ public enum FuzzTarget: String, CaseIterable, Sendable {
         case .relayMedia: RelayMediaTarget.corpus
         case .callMedia: CallMediaTarget.corpus
         case .pipeWirePod: PipeWirePodTarget.corpus
+        case .pageAudio: PageAudioTarget.corpus
         case .cookies: CookieTarget.corpus
         case .contentCoding: ContentCodingTarget.corpus
         case .s3Response: S3ResponseTarget.corpus

@@ -88,8 +88,8 @@ final class Browser: Sendable {
                 path,
                 Self.flags + (isSandboxed ? [] : ["--no-sandbox"])
                     + [title.map { "--auto-select-tab-capture-source-by-title=\($0)" } ?? "--mute-audio"] + [
-                    "--user-data-dir=\(profile.path)", "about:blank",
-                ],
+                        "--user-data-dir=\(profile.path)", "about:blank",
+                    ],
                 environment: Self.environment(home: profile.path), isApart: true, input: nothing, output: nothing,
                 messages: nothing, further: [theirs, theirs])
         } catch {

@@ -1,6 +1,6 @@
 import Foundation
 import PCastCodecs
-import PCastCore
+package import PCastCore
 import PCastIO
 import Synchronization
 
@@ -55,23 +55,23 @@ enum PageTiming {
 
 /// A piece of audio as the capturing page reports it: `TIME RATE CHANNELS FRAMES [SAMPLES]`, with the time of the first
 /// frame in microseconds, and the samples as 16-bit little-endian integers in Base64. Silence has no samples.
-struct PageAudioPiece: Hashable, Sendable {
+package struct PageAudioPiece: Hashable, Sendable {
     /// The maximum number of frames in a piece.
     static let maximumFrames = 9_600
 
     /// The time of the first frame by the clock of the capture, in microseconds.
-    var time: Int64
+    package var time: Int64
     /// The sample rate in hertz.
-    var rate: Int
+    package var rate: Int
     /// The number of channels, 1 or 2.
-    var channels: Int
+    package var channels: Int
     /// The number of samples per channel.
-    var frames: Int
+    package var frames: Int
     /// The interleaved samples; empty for silence.
-    var samples: [Int16]
+    package var samples: [Int16]
 
     /// Parses a report; nil if it is not valid.
-    init?(_ report: String) {
+    package init?(_ report: String) {
         let limit = 64 + Self.maximumFrames * 2 * 2 * 4 / 3 + 4
         guard report.utf8.count <= limit else { return nil }
         let fields = report.split(separator: " ", omittingEmptySubsequences: false)
@@ -97,7 +97,7 @@ struct PageAudioPiece: Hashable, Sendable {
 }
 
 /// Converts the pieces of a page's audio to 48 kHz, and their times to those of this process.
-struct PageAudioTimeline {
+package struct PageAudioTimeline {
     /// Audio without a gap.
     private struct Run {
         var resampler: FractionalResampler
@@ -116,9 +116,12 @@ struct PageAudioTimeline {
     private var clock = PageAudioClock()
     private var run: Run?
 
+    /// Creates a timeline without audio.
+    package init() {}
+
     /// Returns the audio of a piece, at 48 kHz, and the time at which the page has played its first sample; nil for
     /// silence. `arrival` is the time at which the piece has arrived, after its end.
-    mutating func take(_ piece: PageAudioPiece, at arrival: Instant) -> (audio: AudioFrame, played: Instant)? {
+    package mutating func take(_ piece: PageAudioPiece, at arrival: Instant) -> (audio: AudioFrame, played: Instant)? {
         let time = piece.time * 1_000
         let offset = clock.offset(of: time + piece.length.nanoseconds, at: arrival)
         guard !piece.samples.isEmpty else {
@@ -146,7 +149,9 @@ struct PageAudioTimeline {
         let position = Double(run.made) * step
         let count = max(0, Int(((run.resampler.lastPosition - position) / step).rounded(.down)))
         var output = [Float](repeating: 0, count: count * piece.channels)
-        if count > 0 { output.withUnsafeMutableBufferPointer { run.resampler.read(from: position, step: step, into: $0) } }
+        if count > 0 {
+            output.withUnsafeMutableBufferPointer { run.resampler.read(from: position, step: step, into: $0) }
+        }
         let start = run.start + ClockRate.opus.span(ofTicks: run.made)
         run.made += Int64(count)
         run.resampler.discard(before: Double(run.made) * step)

@@ -132,10 +132,10 @@ final class PageBridge: Sendable {
                 case .close(let closing):
                     message = ["code": .integer(Int64(closing.rawValue)), "reason": .string(closing.reason)]
                 }
+                let arguments = "\(JSONValue.string(name).text), \(message.text)"
                 // An error means that the document is gone or is about to be.
                 _ = try? await browser.ask(
-                    "Runtime.evaluate",
-                    ["expression": .string("globalThis.pcastBridge?.deliver(\(JSONValue.string(name).text), \(message.text))")],
+                    "Runtime.evaluate", ["expression": .string("globalThis.pcastBridge?.deliver(\(arguments))")],
                     session: session)
                 if case .close = outgoing { close() }
             }

@@ -1,5 +1,6 @@
 import Foundation
 import PCastCore
+import PCastTestSupport
 import Testing
 
 @testable import PCastPlayback
@@ -32,6 +33,24 @@ import Testing
             "9223372036854775807 44100 2 441", "0 44100 2 9999999999", "0 44100 2 441 ?", "0 44100 2 441  ",
             "0 44100 2 441 " + String(repeating: "A", count: 1 << 20),
         ] { #expect(PageAudioPiece(broken) == nil, "\(broken.prefix(40))") }
+    }
+
+    @Test("changed reports, and pieces of any times and rates, do not trap")
+    func mutation() {
+        var generator = SeededGenerator(seed: 81)
+        let seeds = [0, 1_590, 999_999_999_999].map { Array(Self.report(at: $0).utf8) } + [Array("5 8000 1 1".utf8)]
+        var timeline = PageAudioTimeline()
+        for round in 0..<3_000 as Range<Int64> {
+            var bytes = seeds.randomElement(using: &generator) ?? []
+            for _ in 0..<Int.random(in: 0...3, using: &generator) {
+                let index = Int.random(in: 0..<min(bytes.count, 24), using: &generator)
+                bytes[index] = "0123456789 -A".utf8.randomElement(using: &generator) ?? 0
+            }
+            guard let piece = PageAudioPiece(String(decoding: bytes, as: UTF8.self)) else { continue }
+            if let (audio, _) = timeline.take(piece, at: Self.instant(round * 10)) {
+                #expect(audio.sampleCount <= piece.frames * 6 + 64)
+            }
+        }
     }
 
     @Test("pieces that arrive with jitter become one tone at 48 kHz without gaps, at the time of the fastest piece")

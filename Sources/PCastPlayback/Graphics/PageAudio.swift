@@ -115,6 +115,8 @@ package struct PageAudioTimeline {
 
     private var clock = PageAudioClock()
     private var run: Run?
+    /// The resampler of the last run, which the next one of the same format uses; nil while it is in use.
+    private var spare: (resampler: FractionalResampler, rate: Int)?
 
     /// Creates a timeline without audio.
     package init() {}
@@ -125,7 +127,7 @@ package struct PageAudioTimeline {
         let time = piece.time * 1_000
         let offset = clock.offset(of: time + piece.length.nanoseconds, at: arrival)
         guard !piece.samples.isEmpty else {
-            run = nil
+            endRun()
             return nil
         }
         let played = Instant(nanoseconds: time + offset)
@@ -135,14 +137,17 @@ package struct PageAudioTimeline {
                 current.rate == piece.rate && current.resampler.channels == piece.channels
                 && abs(current.expected - time) <= Self.tolerance.nanoseconds
                 && (due - played).magnitude <= Self.tolerance + .milliseconds(5)
-            if !isContinuous { run = nil }
+            if !isContinuous { endRun() }
         }
         let step = Double(piece.rate) / Double(AudioFrame.sampleRate)
-        var run =
-            run
-            ?? Run(
-                resampler: FractionalResampler(channels: piece.channels, step: step), rate: piece.rate,
-                expected: time, start: played)
+        var run: Run
+        if let current = self.run {
+            run = current
+        } else {
+            run = Run(resampler: resampler(for: piece, step), rate: piece.rate, expected: time, start: played)
+        }
+        // The samples are not shared while they change.
+        self.run = nil
         run.expected = time + piece.length.nanoseconds
         let input = piece.samples.map { Float($0) }
         input.withUnsafeBufferPointer { run.resampler.append($0) }
@@ -161,6 +166,22 @@ package struct PageAudioTimeline {
             samples: output.map { Int16(clamping: Int($0.rounded())) }, channels: piece.channels, captureTime: nil,
             timestamp: MediaTime(ticks: run.made - Int64(count), rate: .opus))
         return (audio, start)
+    }
+
+    private mutating func endRun() {
+        if let run { spare = (run.resampler, run.rate) }
+        run = nil
+    }
+
+    /// Returns a resampler without input. The weights of a new one take milliseconds.
+    private mutating func resampler(for piece: PageAudioPiece, _ step: Double) -> FractionalResampler {
+        defer { spare = nil }
+        guard let (resampler, rate) = spare, rate == piece.rate, resampler.channels == piece.channels else {
+            return FractionalResampler(channels: piece.channels, step: step)
+        }
+        var known = resampler
+        known.restart()
+        return known
     }
 }
 

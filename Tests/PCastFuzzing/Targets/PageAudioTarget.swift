@@ -21,7 +21,8 @@ enum PageAudioTarget {
     }
 
     static let corpus: [[UInt8]] = [
-        "1590000 44100 2 4 AAAAAAEAAgADAAQABQ==\n1600000 44100 2 441", "0 48000 1 3 AAABAAIA\n62 48000 1 3 AAABAAIA",
+        "1590000 44100 2 4 AAAAAAEAAgADAAQABQAGAA==\n1600000 44100 2 441",
+        "0 48000 1 3 AAABAAIA\n62 48000 1 3 AAABAAIA",
         "7 8000 1 1 /38=", "1000000000000000 192000 2 1 AAAAAA==",
     ].map { Array($0.utf8) }
 }

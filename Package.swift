@@ -362,8 +362,8 @@ let package = Package(
         tests(
             "Playback",
             [
-                "PCastPlayback", "PCastHLS", "PCastOverlay", "PCastTimeline", "PCastIO", "PCastWeb", "PCastCodecs",
-                "PCastRendering", "PCastTestSupport", "PCastCore", "PCastJSON", "CLinux", "COpenSSL",
+                "PCastPlayback", "PCast", "PCastHLS", "PCastOverlay", "PCastTimeline", "PCastIO", "PCastWeb",
+                "PCastCodecs", "PCastRendering", "PCastTestSupport", "PCastCore", "PCastJSON", "CLinux", "COpenSSL",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         // These tests are written like an application for the vendors' libraries: with their names only, in Swift 5.

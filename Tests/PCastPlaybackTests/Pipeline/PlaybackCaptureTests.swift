@@ -1,3 +1,4 @@
+import PCast
 import PCastCodecs
 import PCastCore
 import PCastIO
@@ -85,5 +86,46 @@ struct PlaybackOutletTests {
         #expect(screen.shown.withLock { $0.count } == count)
         capture.setAway(false)
         #expect(screen.last == 90)
+    }
+
+    @Test(
+        "while a page has audio, it is added to the content's, at the times at which both are due",
+        .timeLimit(.minutes(5)))
+    func mixing() async throws {
+        let capture = PlaybackCapture()
+        let renderer = capture.mediaStream.createRenderer(.nullDevices)
+        let heard = Mutex<[(samples: [Int16], timestamp: Int64)]>([])
+        renderer.setAudioTap { audio, _ in heard.withLock { $0.append((audio.samples, audio.timestamp.ticks)) } }
+        try renderer.start()
+        defer { renderer.stop() }
+        func audio(_ value: Int16) -> AudioFrame {
+            AudioFrame(
+                samples: Array(repeating: value, count: 19_200), channels: 2, captureTime: nil,
+                timestamp: MediaTime(ticks: 0, rate: .opus))
+        }
+        try capture.beginMixing()
+        // 200 ms of each, of which 100 ms are due at the same time.
+        let start = MonotonicClock.now() + .milliseconds(500)
+        capture.play(audio(1_000), at: start)
+        capture.mix(audio(500), at: start + .milliseconds(100))
+        let deadline = ContinuousClock.now + .seconds(120)
+        func count(_ value: Int16) -> Int {
+            heard.withLock { heard in heard.reduce(0) { $0 + $1.samples.count { $0 == value } } }
+        }
+        // The renderer may leave out samples, as it follows its clock.
+        while count(500) < 4_800, ContinuousClock.now < deadline {
+            try await ContinuousClock().sleep(for: .milliseconds(5))
+        }
+        let counts = [count(1_000), count(1_500), count(500)]
+        #expect(counts.allSatisfy { (4_800...9_600).contains($0) }, "\(counts)")
+        // Without a page, the content's audio follows as it is.
+        capture.endMixing()
+        capture.play(audio(2_000), at: MonotonicClock.now() + .milliseconds(500))
+        while count(2_000) < 9_600, ContinuousClock.now < deadline {
+            try await ContinuousClock().sleep(for: .milliseconds(5))
+        }
+        #expect(count(2_000) >= 9_600)
+        let times = heard.withLock { $0.map(\.timestamp) }
+        #expect(times == times.sorted())
     }
 }

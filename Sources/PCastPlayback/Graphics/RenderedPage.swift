@@ -138,7 +138,7 @@ public final class RenderedPage: Sendable {
             return "the capturing page cannot be written"
         }
         let (_, session) = try await browser.openTab("about:blank")
-        sessions.capture(audio, by: session)
+        sessions.setCapture(audio, by: session)
         _ = try await browser.ask("Runtime.enable", session: session)
         _ = try await browser.ask("Runtime.addBinding", ["name": .string(PageAudioCapture.binding)], session: session)
         let loaded = try await browser.ask("Page.navigate", ["url": .string(document)], session: session)
@@ -244,7 +244,7 @@ private final class PageSessions: Sendable {
     init(_ overlay: Overlay?) { bridge = overlay.map { PageBridge($0) } }
 
     /// Sets the tab that captures the audio.
-    func capture(_ audio: PageAudio, by session: String) {
+    func setCapture(_ audio: PageAudio, by session: String) {
         capture.withLock { $0 = Capture(audio: audio, session: session) }
     }
 

@@ -1,4 +1,5 @@
 import Foundation
+import PCastCore
 import PCastIO
 import PCastJSON
 import Synchronization
@@ -181,7 +182,7 @@ final class Browser: Sendable {
     }
 
     private func poll(_ condition: () async throws(PageError) -> Bool) async throws(PageError) {
-        let deadline = MonotonicClock.now() + .seconds(10 as Int64)
+        let deadline = MonotonicClock.now() + TimeSpan.seconds(10 as Int64)
         while try await !condition() {
             guard MonotonicClock.now() < deadline else { throw .ended("a page of the browser does not load") }
             try? await Task.sleep(for: .milliseconds(10))

@@ -133,10 +133,11 @@ private struct MediaOutputs: Sendable {
         _ source: Source, _ handler: @escaping PipelineFactory.Handler
     ) throws(PlaybackError) -> any PlaybackPipeline {
         let options = RendererOptions(measuresTestSignal: false, useNullAudioDevice: !playsAudio)
+        var onAudio: (@Sendable (AudioFrame, Instant) -> Void)?
+        if let capture { onAudio = { capture.play($0, at: $1) } }
         do throws(IOError) {
             return try StreamPipeline(
-                named: source.name, options: options, onFrame: show,
-                onAudio: capture.map { capture in { capture.play($0, at: $1) } }, onEvent: handler
+                named: source.name, options: options, onFrame: show, onAudio: onAudio, onEvent: handler
             ) { [subscribe] () throws(PlaybackError) in try await subscribe(source) }
         } catch {
             throw .notPlayable(source.name, reason: error.description)

@@ -209,7 +209,7 @@ extension EndToEnd {
                     "--uri", platform.uri, "--token", try await platform.authenticationToken(), "--token",
                     try await platform.publishingToken(),
                 ]
-                let pcast = BuiltProgram.path("pcast")
+                let pcast = try BuiltProgram.path("pcast")
                 let publisher = try workspace.start(
                     pcast, ["publish", "--video", film.path, "--audio", film.path, "--json"] + publishing,
                     limit: .longestSuite)

@@ -1,5 +1,6 @@
 import PCastCore
 import PCastHLS
+import PCastWeb
 import Testing
 
 @testable import PCastPlayback
@@ -60,6 +61,34 @@ struct HLSLiveTests {
         let rest = try await content.readItems()
         #expect(rest.stamps.last == film.count - 1)
         #expect(content.overview?.kind == .onDemand)
+    }
+
+    @Test(
+        "an encoder whose clock is not that of the Date of its server is noticed", .timeLimit(.minutes(5)),
+        arguments: [(-10, 8.9...10.1), (60, -60.1 ... -55)] as [(Int, ClosedRange<Double>)])
+    func encoderClock(_ late: Int, _ expected: ClosedRange<Double>) async throws {
+        let folder = try TemporaryFolder()
+        let hls = try HLSFilm(StampedVideo(seconds: 12), segmentSeconds: 1, in: folder)
+        let end = (StampedVideo.captureTime + .seconds(12 as Int64)).nanosecondsSinceEpoch / 1_000_000_000
+        let origin = try TestOrigin { request in
+            guard request.path == "/live.m3u8" else {
+                return (try? folder.read(String(request.path.dropFirst()))).map { .init(body: $0) }
+            }
+            var answer = TestOrigin.Answer.text(hls.playlist(0..<12, isComplete: false))
+            answer.headers["Date"] = HTTPDate.text(secondsSinceEpoch: Int(end) + late)
+            return answer
+        }
+        defer { origin.stop() }
+        let content = ThreadContent(origin.content("/live.m3u8"))
+        defer { content.close() }
+        _ = try await content.open()
+        // The playlist is compared when it is loaded again.
+        let deadline = ContinuousClock.now + .seconds(120)
+        while content.overview?.encoderClockDifference == nil, ContinuousClock.now < deadline {
+            try await ContinuousClock().sleep(for: .milliseconds(10))
+        }
+        let difference = try #require(content.overview?.encoderClockDifference)
+        #expect(expected.contains(difference.milliseconds / 1_000), "\(difference)")
     }
 
     @Test("parts are played as they are created, at most a second and a half behind the edge")

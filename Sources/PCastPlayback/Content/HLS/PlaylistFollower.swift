@@ -205,16 +205,22 @@ final class PlaylistFollower: Sendable {
     ) {
         state.withLock { state in
             state.reloadFailure = nil
+            var isUpdated = true
             if state.timeline == nil {
                 state.timeline =
                     aligned.map { PlaylistTimeline(playlist, alignedWith: $0) } ?? PlaylistTimeline(playlist)
-            } else if state.timeline?.update(to: playlist) == .stale {
-                return
+            } else {
+                let change = state.timeline?.update(to: playlist)
+                if change == .stale { return }
+                isUpdated = change != .unchanged
             }
             (state.base, state.uri) = (URIReference(base), uri)
             state.version += 1
             if let timeline = state.timeline {
-                if let date { state.encoderClock.observe(timeline, served: date) }
+                // The media of a stream that stalls becomes older without a fault of the encoder's clock.
+                if let date, isUpdated || state.encoderClock.difference == nil {
+                    state.encoderClock.observe(timeline, served: date)
+                }
                 advanced(timeline)
             }
         }

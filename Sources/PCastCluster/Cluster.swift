@@ -101,6 +101,9 @@ package final class Cluster: StreamLookup {
     /// Changes the address that is announced, as soon as it is known.
     package func setAddress(_ address: String) { change { $0.setAddress(address) } }
 
+    /// Changes the ports for RTMP publishers that are announced, as soon as they are known.
+    package func setRTMPPorts(_ port: Int?, tls: Int?) { change { $0.setRTMPPorts(port, tls: tls) } }
+
     /// Announces that this node accepts no new clients, or accepts them again.
     package func setDraining(_ isDraining: Bool) { change { $0.setDraining(isDraining) } }
 

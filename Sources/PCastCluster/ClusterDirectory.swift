@@ -168,8 +168,12 @@ package struct ClusterNode: Hashable, Sendable, Codable {
     package var isDraining: Bool
     /// The number of renewals of the lease, which differs in each write. It is no time: only its changes count.
     package var renewal: UInt64
+    /// The ports for RTMP publishers at the host of the address; nil if there is none, or for a node of an earlier version.
+    package var rtmpPort: Int?
+    /// The same with TLS.
+    package var rtmpsPort: Int?
 
-    /// Creates a record.
+    /// Creates a record of a node without ports for RTMP.
     package init(
         name: String, incarnation: UInt64, address: String, region: String, load: NodeLoad = NodeLoad(),
         isDraining: Bool = false, renewal: UInt64 = 0

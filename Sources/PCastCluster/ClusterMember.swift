@@ -125,6 +125,12 @@ package struct ClusterMember: Sendable {
         nextRenewal = now
     }
 
+    /// Changes the ports for RTMP publishers that are announced, as soon as they are known.
+    package mutating func setRTMPPorts(_ port: Int?, tls: Int?) {
+        (node.rtmpPort, node.rtmpsPort) = (port, tls)
+        nextRenewal = now
+    }
+
     /// Announces that this node accepts no new clients, or accepts them again.
     package mutating func setDraining(_ isDraining: Bool) {
         guard node.isDraining != isDraining else { return }

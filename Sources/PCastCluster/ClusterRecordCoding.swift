@@ -87,8 +87,9 @@ package struct ClusterRecordCoding: Sendable {
             return stream.epoch.number <= maximumEpoch && !stream.name.isEmpty && !stream.node.isEmpty
         case .node(let node):
             let counts = [node.load.streams, node.load.viewers, node.load.capacity]
+            let ports = [node.rtmpPort, node.rtmpsPort].compactMap(\.self)
             return !node.name.isEmpty && counts.allSatisfy { (0...maximumCount).contains($0) }
-                && (0...1_000).contains(node.load.processor)
+                && (0...1_000).contains(node.load.processor) && ports.allSatisfy { (1...65_535).contains($0) }
         case .drain(let request): return !request.node.isEmpty
         case .revocation(let revocation):
             return !revocation.token.isEmpty && (0...TokenRevocation.maximumLifetime).contains(revocation.lifetime)

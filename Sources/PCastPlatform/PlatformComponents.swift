@@ -197,6 +197,7 @@ struct PlatformComponents: Sendable {
         rtmpListening = try await rtmp.open(
             configuration.rtmp, host: configuration.bindingHost, certificate: certificate?.certificate,
             limiter: limiter)
+        cluster?.serves(rtmp, at: rtmpListening)
         srtPort = try await srt.open(configuration.srt, address: address)
         ingest.ports.value = IngestPorts(
             rtmpPort: rtmpListening.port, rtmpsPort: rtmpListening.tlsPort, srtPort: srtPort)

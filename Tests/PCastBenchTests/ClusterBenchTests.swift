@@ -6,14 +6,18 @@ import Testing
 @Suite("The rows of the cluster benchmark")
 struct ClusterRowTests {
     private func row(limit: Double, lateViewer: ClusterTestbed.Node? = nil) -> ClusterRow {
-        ClusterRow(name: "row", fault: "a fault", limit: limit, lateViewer: lateViewer) { _ in }
+        ClusterRow(name: "row", fault: "a fault", limit: limit, hlsLimit: 900, lateViewer: lateViewer) { _ in }
+    }
+
+    private func metrics(withoutVideo: Double, lateJoin: Double? = nil) -> ClusterRow.Metrics {
+        ClusterRow.Metrics(withoutVideo: withoutVideo, hlsWithoutVideo: 210, lateJoin: lateJoin)
     }
 
     @Test("the names of the rows are unique, and each row has a limit")
     func names() {
         let names = ClusterRow.all.map(\.name)
         #expect(Set(names).count == names.count)
-        #expect(ClusterRow.all.allSatisfy { $0.limit > 0 && !$0.fault.isEmpty })
+        #expect(ClusterRow.all.allSatisfy { $0.limit > 0 && $0.hlsLimit > 0 && !$0.fault.isEmpty })
         for name in ["origin-killed-standby", "origin-killed", "edge-killed", "nats-emptied", "rolling-restart"] {
             #expect(names.contains(name))
         }
@@ -28,8 +32,8 @@ struct ClusterRowTests {
 
     @Test("a row holds if no viewer is without video for longer than the limit")
     func limits() {
-        #expect(row(limit: 500).passes(ClusterRow.Metrics(withoutVideo: 500)))
-        #expect(!row(limit: 500).passes(ClusterRow.Metrics(withoutVideo: 501)))
+        #expect(row(limit: 500).passes(metrics(withoutVideo: 500)))
+        #expect(!row(limit: 500).passes(metrics(withoutVideo: 501)))
         // A viewer never received video, or the cluster did not start.
         #expect(!row(limit: 500).passes(ClusterRow.Metrics()))
     }
@@ -37,13 +41,22 @@ struct ClusterRowTests {
     @Test("a row with a further viewer holds only if it joined")
     func lateViewers() {
         let row = row(limit: 300, lateViewer: .c)
-        #expect(!row.passes(ClusterRow.Metrics(withoutVideo: 40)))
-        #expect(row.passes(ClusterRow.Metrics(withoutVideo: 40, lateJoin: 250)))
+        #expect(!row.passes(metrics(withoutVideo: 40)))
+        #expect(row.passes(metrics(withoutVideo: 40, lateJoin: 250)))
+    }
+
+    @Test("a row holds only if the viewers by HLS receive parts within their limit")
+    func viewersByHLS() {
+        var metrics = metrics(withoutVideo: 40)
+        for (time, holds) in [(900, true), (901, false), (nil, false)] as [(Double?, Bool)] {
+            metrics.hlsWithoutVideo = time
+            #expect(row(limit: 300).passes(metrics) == holds)
+        }
     }
 
     @Test("a row with a viewer in Chromium holds only if that one has video, within the limit and the precision")
     func browsers() {
-        var metrics = ClusterRow.Metrics(withoutVideo: 40)
+        var metrics = metrics(withoutVideo: 40)
         metrics.browserWithoutVideo = 900
         #expect(row(limit: 300).passes(metrics), "there is no such viewer")
         metrics.hasBrowser = true
@@ -59,6 +72,29 @@ struct ClusterRowTests {
         var row = row(limit: 300)
         row.programs = ["a-program-that-is-not-installed"]
         #expect(row.obstacle?.hasSuffix("is not installed") == true)
+    }
+}
+
+@Suite("The recorded video of publishers")
+struct RecordedGroupTests {
+    /// The type of the first NAL unit of a payload, or of its fragment (RFC 6184, section 5.4).
+    private static func unitType(_ payload: [UInt8]) -> UInt8 {
+        let type = payload[0] & 0x1F
+        return type == 28 ? payload[1] & 0x1F : type
+    }
+
+    @Test("it begins with parameter sets and a key frame, and contains no further one")
+    func group() throws {
+        let group = try RecordedGroup.testPattern()
+        #expect(group.frames.count > Int(RecordedGroup.rate))
+        let first = try #require(group.frames.first)
+        // An aggregation packet (24) has the parameter sets, or the first packet is one (7).
+        #expect([7, 24].contains(Self.unitType(first[0])))
+        #expect(first.contains { Self.unitType($0) == 5 || $0[0] & 0x1F == 24 })
+        #expect(group.frames.dropFirst().joined().allSatisfy { ![5, 7, 8].contains(Self.unitType($0)) })
+        #expect(group.frames.joined().allSatisfy { !$0.isEmpty && $0.count <= 1_200 })
+        let profile = TrafficProfile(group)
+        #expect(profile.frames == group.frames.map { $0.map(\.count) } && profile.keyFrame == profile.frames[0])
     }
 }
 

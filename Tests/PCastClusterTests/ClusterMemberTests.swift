@@ -564,6 +564,11 @@ struct ClusterMemberTests {
         let node = ClusterNode(
             name: "n", incarnation: 1, address: "", region: "", load: NodeLoad(viewers: .max, capacity: .max))
         #expect(coding.encode(.node(node)) == nil)
+        var server = ClusterNode(name: "n", incarnation: 1, address: "", region: "")
+        for (port, isValid) in [(1_935, true), (0, false), (65_536, false), (.min, false)] {
+            server.rtmpPort = port
+            #expect((coding.encode(.node(server)) != nil) == isValid, "\(port)")
+        }
         let name = String(repeating: "x", count: ClusterRecordCoding.maximumSize)
         #expect(coding.encode(.stream(ClusterStream(name: name, stream: "s", application: "a", node: "n"))) == nil)
         let keys: [ClusterKey] = [

@@ -28,7 +28,7 @@ struct ClusterTests {
     /// Runs two platforms that share a directory in memory. `nodeSecrets` are those with which they pull streams; without
     /// them, they use that of the cluster.
     private static func run(
-        capacity: Int = 100, nodeSecrets: (first: String, second: String)? = nil,
+        capacity: Int = 100, nodeSecrets: (first: String, second: String)? = nil, rtmpPort: Int? = nil,
         configureSecond: (inout PlatformConfiguration) -> Void = { _ in },
         _ body: (_ first: TestPlatform, _ second: TestPlatform) async throws -> Void
     ) async throws {
@@ -38,6 +38,7 @@ struct ClusterTests {
             cluster.region = "region-\(name)"
             configuration.cluster = cluster
             configuration.clusterDirectory = store.attach()
+            configuration.rtmp.port = rtmpPort
         }
         try await TestPlatform.runConfigured(
             configure: { configuration in
@@ -143,6 +144,62 @@ struct ClusterTests {
             #expect(answer.status == 201)
             #expect(await first.platform.streams().count == 1)
             #expect(await second.platform.streams().isEmpty)
+        }
+    }
+
+    @Test("a drained node requests RTMP publishers to connect to the port of another node, if they support it")
+    func drainedRTMP() async throws {
+        try await Self.run(rtmpPort: 0) { first, second in
+            let port = try #require(second.listening.rtmp.port)
+            let other = try #require(first.listening.rtmp.port)
+            // A key has one publisher.
+            let key = try Tokens.make { $0.forPublishingOnly().applyTag("legacy") }
+            let legacy = try await RTMPEncoder.publish(key, to: port)
+            let encoder = try await RTMPEncoder.publish(
+                try Tokens.publishing(), to: port, capabilities: [.reconnect, .multitrack])
+            for publisher in [legacy, encoder] {
+                #expect(try await publisher.isAccepted())
+                try await publisher.sendConfiguration()
+                try await publisher.sendFrame(isKeyFrame: true, timestamp: 0)
+            }
+            #expect(try await second.reaches("pcast_streams", 2))
+            #expect(try await first.send("POST", "/pcast/nodes/b/drain").status == 200)
+            #expect(try await encoder.receives("NetConnection.Connect.ReconnectRequest"))
+            #expect(try await encoder.receives("rtmp://127.0.0.1:\(other)/ingest"))
+            #expect(!legacy.hasReceived("ReconnectRequest"))
+            // The streams continue until the publishers close their connections.
+            #expect(await second.platform.streams().count == 2)
+            let moved = try await RTMPEncoder.publish(try Tokens.publishing(), to: other, capabilities: .reconnect)
+            #expect(try await moved.isAccepted())
+            try await encoder.unpublish()
+            #expect(try await second.reaches("pcast_streams", 1))
+        }
+    }
+
+    @Test("the address for RTMP has the host of the node and its port")
+    func rtmpAddress() {
+        var node = ClusterNode(name: "a", incarnation: 1, address: "https://a.example.com/media", region: "")
+        #expect(ClusterService.rtmpAddress(of: node, isSecure: false) == nil)
+        (node.rtmpPort, node.rtmpsPort) = (1_935, 1_936)
+        #expect(ClusterService.rtmpAddress(of: node, isSecure: false) == "rtmp://a.example.com:1935/ingest")
+        #expect(ClusterService.rtmpAddress(of: node, isSecure: true) == "rtmps://a.example.com:1936/ingest")
+        node.address = "http://[2001:db8::1]:8080"
+        #expect(ClusterService.rtmpAddress(of: node, isSecure: false) == "rtmp://[2001:db8::1]:1935/ingest")
+    }
+
+    @Test("the metrics of a node have the state of the directory")
+    func metrics() async throws {
+        try await Self.run { _, second in
+            #expect(try await second.reaches("pcast_cluster_connected", 1))
+            #expect(try await second.reaches("pcast_cluster_nodes", 2))
+            #expect(try await second.reaches("pcast_cluster_conflicts_total", 0))
+            let counts = ClusterService.Counts(isConnected: false, nodes: 3, conflicts: 4, rejected: 5)
+            var metrics = MetricsText()
+            metrics.add(counts)
+            for line in [
+                "pcast_cluster_connected 0", "pcast_cluster_nodes 3", "pcast_cluster_conflicts_total 4",
+                "pcast_cluster_values_rejected_total 5",
+            ] { #expect(metrics.text.contains(line + "\n"), "\(line)") }
         }
     }
 

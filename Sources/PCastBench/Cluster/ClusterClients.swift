@@ -54,6 +54,8 @@ final class ClusterViewers: Sendable {
     private let gaps: [VideoGap]
     private let joins = Atomic<Int>(0)
     private let rejoinCount = Atomic<Int>(0)
+    /// The error of the last attempt to join, for a report that no video arrives.
+    private let lastError = Mutex("none")
 
     /// The time without video after which a viewer connects to another node.
     private static let longestSilence = TimeSpan.seconds(1 as Int64)
@@ -96,7 +98,9 @@ final class ClusterViewers: Sendable {
         let end = MonotonicClock.now() + limit
         while gaps.contains(where: { $0.frames == 0 }) {
             guard MonotonicClock.now() < end else {
-                throw BenchFailure("only \(gaps.count { $0.frames > 0 }) of \(gaps.count) viewers receive video")
+                let count = gaps.count { $0.frames > 0 }
+                let reason = lastError.withLock(\.self)
+                throw BenchFailure("only \(count) of \(gaps.count) viewers receive video; the last error: \(reason)")
             }
             try await Task.sleep(for: Self.interval)
         }
@@ -119,13 +123,18 @@ final class ClusterViewers: Sendable {
         var node = number % homes
         var former: Int?
         while !Task.isCancelled {
-            guard let session = try? await join(node, gap) else {
+            let session: (number: Int, events: SessionEvents)
+            do {
+                session = try await join(node, gap)
+            } catch {
+                lastError.withLock { $0 = "\(error)" }
                 // A viewer without video stays at its node until the stream begins.
                 if gap.silence(at: MonotonicClock.now()) != nil { node = (node + 1) % endpoint.nodes.count }
                 try? await Task.sleep(for: ClusterEndpoint.retryDelay)
                 continue
             }
             let end = await observe(session, gap, leaving: former)
+            lastError.withLock { $0 = "a session at \(endpoint.nodes[node]) was left: \(end)" }
             rejoinCount.add(1, ordering: .relaxed)
             former = session.number
             if end != .ended { node = (node + 1) % endpoint.nodes.count }
@@ -175,9 +184,10 @@ final class ClusterViewers: Sendable {
     }
 }
 
-/// A publisher that connects to another node when its node ends the session or closes the connection.
+/// A publisher of recorded video that connects to another node when its node ends the session or closes the connection.
 final class ClusterPublisher: Sendable {
     private let endpoint: ClusterEndpoint
+    private let profile: TrafficProfile
     private let loop: EventLoop<LoadGenerator<LightPublisher>>
     private let clock = MonotonicClock.reference()
     private let certificate: DTLSCertificate
@@ -187,9 +197,10 @@ final class ClusterPublisher: Sendable {
     private static let sockets = 100
 
     /// Creates a publisher. Its sockets have consecutive ports from `first` on. Throws an error if a socket cannot be
-    /// created.
+    /// created, or the video cannot be encoded.
     init(at endpoint: ClusterEndpoint, from first: TransportAddress) throws {
         self.endpoint = endpoint
+        profile = TrafficProfile(try RecordedGroup.testPattern())
         certificate = try DTLSCertificate.generate(at: clock.wallTime)
         loop = try EventLoop(
             name: "publisher",
@@ -232,10 +243,10 @@ final class ClusterPublisher: Sendable {
         let own = LightPublisherOffer(certificate: certificate, using: &generator)
         let session = try await endpoint.post(own.offer.description, to: "/whip", node: node)
         let address = loop.boundAddresses[joins.add(1, ordering: .relaxed).oldValue % Self.sockets]
-        let added = try await loop.call { [clock] publishers, now -> Result<Int, BenchFailure> in
+        let added = try await loop.call { [clock, profile] publishers, now -> Result<Int, BenchFailure> in
             do {
                 let publisher = try LightPublisher(
-                    own, answer: session.answer, address: address, profile: .clustered, clock: clock, begun: now,
+                    own, answer: session.answer, address: address, profile: profile, clock: clock, begun: now,
                     at: now)
                 publisher.isRunning = true
                 publishers.add(publisher, at: address)

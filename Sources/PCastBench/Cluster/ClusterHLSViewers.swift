@@ -33,13 +33,16 @@ protocol ClusterViewerGroup: Sendable {
 
 extension ClusterViewers: ClusterViewerGroup {}
 
-/// Viewers by low-latency HLS, which load the multivariant playlist from the next node when a request fails. The newest part of
-/// each version of the playlist is loaded, and counts as a frame when it has arrived.
+/// Viewers by low-latency HLS, which load the multivariant playlist from the next node when a request fails. They begin before
+/// the end by `PART-HOLD-BACK`, and load all parts from there on, as a player does. A part counts as a frame when it has
+/// arrived.
 final class ClusterHLSViewers: ClusterViewerGroup {
     private let endpoint: ClusterEndpoint
     private let homes: Int
     private let gaps: [VideoGap]
     private let rejoinCount = Atomic<Int>(0)
+    /// The error of the last attempt to join, for a report that no parts arrive.
+    private let lastError = Mutex("none")
 
     private static let interval = Duration.milliseconds(20)
 
@@ -68,7 +71,9 @@ final class ClusterHLSViewers: ClusterViewerGroup {
         let end = MonotonicClock.now() + limit
         while gaps.contains(where: { $0.frames == 0 }) {
             guard MonotonicClock.now() < end else {
-                throw BenchFailure("only \(gaps.count { $0.frames > 0 }) of \(gaps.count) viewers receive parts")
+                let count = gaps.count { $0.frames > 0 }
+                let reason = lastError.withLock(\.self)
+                throw BenchFailure("only \(count) of \(gaps.count) viewers receive parts; the last error: \(reason)")
             }
             try await Task.sleep(for: Self.interval)
         }
@@ -87,7 +92,11 @@ final class ClusterHLSViewers: ClusterViewerGroup {
         var node = number % homes
         while !Task.isCancelled {
             // Any error, and the end of a publication, lead to the next node.
-            try? await follow(endpoint.nodes[node], gap)
+            do {
+                try await follow(endpoint.nodes[node], gap)
+            } catch {
+                lastError.withLock { $0 = "\(error)" }
+            }
             guard !Task.isCancelled else { return }
             // A viewer without video stays at its node until the stream begins.
             if gap.silence(at: MonotonicClock.now()) != nil {
@@ -101,19 +110,37 @@ final class ClusterHLSViewers: ClusterViewerGroup {
     /// Loads parts from a node until the stream ends there, or a request fails.
     private func follow(_ node: String, _ gap: VideoGap) async throws {
         let encoded = endpoint.token.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? endpoint.token
-        let index = "\(node)/video/\(endpoint.stream)/index.m3u8?audio=opus&token=\(encoded)"
+        let index = "\(node)/video/\(endpoint.stream)/index.m3u8?token=\(encoded)"
         guard case .multivariant(let multivariant) = try await playlist(index),
             let variant = multivariant.variants.first(where: { $0.resolution != nil })
         else { throw BenchFailure("\(node) has no variant with video") }
         let uri = URIReference(variant.uri).resolved(against: URIReference(index)).text
+        var viewing = HLSViewing(began: MonotonicClock.now())
         var newest = try await media(uri)
+        guard newest.isLive else { return }
+        // Media of the first version may be those that another node has sent.
+        for item in viewing.take(from: newest) { _ = try await load(item, of: uri, &viewing) }
         while newest.isLive {
             let part = Int64(newest.openSegment?.parts.count ?? 0)
             newest = try await media(DeliveryDirectives(segment: newest.nextNumber, part: part).applied(to: uri))
-            guard let last = (newest.openSegment?.parts.last ?? newest.segments.last?.parts.last)?.uri else { continue }
-            _ = try await content(URIReference(last).resolved(against: URIReference(uri)).text)
-            gap.receiveFrame(at: MonotonicClock.now())
+            for item in viewing.take(from: newest) where try await load(item, of: uri, &viewing) {
+                gap.receiveFrame(at: MonotonicClock.now())
+            }
         }
+    }
+
+    /// Loads a part or a segment, and its initialization segment if that is another one. Returns false for a gap, which has no
+    /// media.
+    private func load(
+        _ item: HLSViewing.Item, of playlist: String, _ viewing: inout HLSViewing
+    ) async throws -> Bool {
+        let base = URIReference(playlist)
+        if let section = item.initialization, viewing.needs(section) {
+            _ = try await content(URIReference(section.uri).resolved(against: base).text)
+        }
+        guard let uri = item.uri else { return false }
+        _ = try await content(URIReference(uri).resolved(against: base).text)
+        return true
     }
 
     private func media(_ uri: String) async throws -> MediaPlaylist {

@@ -22,8 +22,6 @@ final class ClusterTestbed: Sendable {
         var storage = NATSServer.Storage.folder
         /// The node whose clock is five minutes fast; nil for none.
         var fastNode: Node?
-        /// Whether the stream is packaged for HLS. Its publishers then send video that can be decoded, and viewers use HLS.
-        var isHLS = false
     }
 
     private static let webPort = 8_080
@@ -54,8 +52,7 @@ final class ClusterTestbed: Sendable {
         do {
             try network.forwardBetweenHosts()
             try FileManager.default.createDirectory(atPath: "\(folder)/nats", withIntermediateDirectories: true)
-            let capabilities = options.isHLS ? "    capabilities: streaming\n" : ""
-            let declaration = "streams:\n  \(Self.stream):\n    standby: true\n" + capabilities
+            let declaration = "streams:\n  \(Self.stream):\n    standby: true\n    capabilities: streaming\n"
             try declaration.write(toFile: "\(folder)/pcast.yaml", atomically: true, encoding: .utf8)
             nats = try NATSServer(
                 in: network.hosts[Self.natsHost], address: TunneledHost.address(UInt8(Self.natsHost + 1)),
@@ -161,29 +158,24 @@ final class ClusterTestbed: Sendable {
     /// Starts a publisher that connects to the nodes in this order; returns when it is connected. Publishers that run at
     /// the same time have different numbers. Throws `BenchFailure` if it does not connect.
     func publish(at nodes: [Node], number: Int = 0) async throws -> RecordedProcess {
-        if options.isHLS { return try await publishPattern(at: nodes.first ?? .a) }
-        let token = try builder.forPublishingOnly().applyTag("name:\(Self.stream)").build()
+        let token = try builder.forPublishingOnly().applyTag("name:\(Self.stream)").withCapability("streaming").build()
         let process = try startClients(
             nodes, ["--viewers", "0"], token: token, on: Self.publishersHost, port: 20_000 + number * 1_000)
         return try await Self.await("publishing", of: process)
     }
 
-    /// Starts a publisher of the test pattern in H.264.
-    private func publishPattern(at node: Node) async throws -> RecordedProcess {
-        let token = try builder.forPublishingOnly().applyTag("name:\(Self.stream)").withCapability("streaming").build()
-        let process = try RecordedProcess(
-            [
-                "publish", "--uri", node.uri, "--video", "synthetic", "--audio", "synthetic", "--size", "640x360",
-            ], environment: ["PCAST_PUBLISH_TOKEN": token], in: network.hosts[Self.publishersHost])
-        return try await Self.await("publishing", of: process)
-    }
+    /// The protocol of viewers.
+    enum ViewerProtocol: Sendable { case whep, hls }
 
-    /// Starts viewers that begin at the first nodes, their homes; returns when all receive video. Viewers that run at the
-    /// same time have different numbers. Throws `BenchFailure` if one of them receives none.
-    func watch(_ viewers: Int, at nodes: [Node], homes: Int, number: Int = 0) async throws -> RecordedProcess {
+    /// Starts viewers that begin at the first nodes, their homes; returns when all receive video. Viewers by WHEP that run at
+    /// the same time have different numbers. Throws `BenchFailure` if one of them receives none.
+    func watch(
+        _ viewers: Int, by viewerProtocol: ViewerProtocol = .whep, at nodes: [Node], homes: Int, number: Int = 0
+    ) async throws -> RecordedProcess {
         let token = try builder.forOriginStream(Self.stream).forStreamingOnly().build()
         let process = try startClients(
-            nodes, ["--viewers", "\(viewers)", "--homes", "\(homes)"] + (options.isHLS ? ["--hls"] : []), token: token,
+            nodes, ["--viewers", "\(viewers)", "--homes", "\(homes)"] + (viewerProtocol == .hls ? ["--hls"] : []),
+            token: token,
             on: Self.viewersHost, port: 20_000 + number * 1_000)
         return try await Self.await("watching", of: process)
     }
@@ -192,8 +184,8 @@ final class ClusterTestbed: Sendable {
     static let browserScript = "watch_nodes_chromium.py"
 
     /// Starts a viewer in Chromium, which uses WHEP and connects to the nodes in this order; returns when it receives video.
-    /// Throws `BenchFailure` if it does not.
-    func watchInBrowser(at nodes: [Node]) async throws -> ChromiumPeer {
+    /// It runs until it is requested to finish, or for `limit`. Throws `BenchFailure` if it receives none.
+    func watchInBrowser(at nodes: [Node], atMost limit: Duration) async throws -> ChromiumPeer {
         let token = try builder.forOriginStream(Self.stream).forStreamingOnly().build()
         let origin = (nodes.first ?? .a).uri
         let browser = try ChromiumPeer(
@@ -201,6 +193,7 @@ final class ClusterTestbed: Sendable {
             [
                 origin, "--stream", Self.stream, "--token", token, "--nodes",
                 nodes.map(\.uri).joined(separator: ","), "--seconds", "0", "--until-told",
+                "--limit", "\(limit.components.seconds)",
             ], origin: origin, in: network.hosts[Self.viewersHost], endsByItself: false)
         do {
             // Reading blocks.

@@ -14,13 +14,13 @@ struct ClusterCommand: AsyncParsableCommand {
             link of this program. This requires root, or “unshare --user --map-root-user --net” if that is allowed. A \
             publisher sends 30 frames per second to one node, and four viewers watch at the two others. The publishers \
             and viewers are ours: they connect to another node if their connection closes, their session ends, or video \
-            is missing for a second. In the rows of HLS, the publisher sends the test pattern, and viewers load parts of \
-            low-latency HLS, from the next node if a request fails. One more viewer in each row is headless Chromium, which \
-            uses WHEP, if it is installed and this starts in the package's folder.
+            is missing for a second. Two more viewers load parts of low-latency HLS, from the next node if a request fails. One \
+            more viewer is headless Chromium, which uses WHEP, if it is installed and this starts in the package's folder.
 
             Each row is a fault. It reports the longest time between two frames of a viewer in milliseconds, the limit, \
-            the number of times that viewers connected again, both for the viewer in Chromium too, and, if a further viewer joins after the fault, the time \
-            until it receives video. A row that cannot run here is skipped, and the reason is printed.
+            and the number of times that viewers connected again, also for the viewers by HLS and in Chromium. If a further \
+            viewer joins after the fault, it reports the time until that one receives video. A row that cannot run here is \
+            skipped, and the reason is printed.
             """)
 
     @Option(help: ArgumentHelp("Row to run; --list prints the names. (default: all)", valueName: "name"))
@@ -78,13 +78,20 @@ struct ClusterCommand: AsyncParsableCommand {
                     "failure", ["name": .string(row.name), "reason": .string("\(error)")],
                     sentence: "\(row.name): \(error)")
             }
+            if let reason = metrics.lateFailure {
+                report.event(
+                    "failure", ["name": .string(row.name), "reason": .string(reason)],
+                    sentence: "\(row.name): the further viewer did not receive video: \(reason)")
+            }
             let holds = row.passes(metrics)
             missed += holds ? 0 : 1
             report.row(
                 row.name,
                 [
                     "withoutVideo": metrics.withoutVideo, "limit": row.limit, "rejoins": metrics.rejoins,
-                    "lateJoin": metrics.lateJoin, "browserWithoutVideo": metrics.browserWithoutVideo,
+                    "hlsWithoutVideo": metrics.hlsWithoutVideo, "hlsLimit": row.hlsLimit,
+                    "hlsRejoins": metrics.hlsRejoins, "lateJoin": metrics.lateJoin,
+                    "browserWithoutVideo": metrics.browserWithoutVideo,
                     "browserRejoins": metrics.browserRejoins,
                 ], pass: holds)
         }

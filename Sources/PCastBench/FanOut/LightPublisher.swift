@@ -2,8 +2,9 @@ import PCastCore
 import PCastRTP
 import PCastWebRTC
 
-/// A publisher of packets of given sizes: a complete peer, whose packets contain no decodable video. All packets of a
-/// frame are sent at once at its time, so that later delays are those of the SFU.
+/// A publisher of packets of given sizes, or of a recorded group: a complete peer that encodes nothing. Packets of given
+/// sizes contain no decodable video. All packets of a frame are sent at once at its time, so that later delays are those of
+/// the SFU.
 final class LightPublisher: LightPeer {
     /// The first numbers and times.
     struct InitialState: Sendable {
@@ -16,6 +17,8 @@ final class LightPublisher: LightPeer {
         var header: RTPHeader
         var payloadSize: Int
         var startsKeyFrame: Bool
+        /// The frame of the recorded group, and the packet of that frame.
+        var recorded: (frame: Int, packet: Int)
     }
 
     private var transport: SecureTransport
@@ -36,6 +39,8 @@ final class LightPublisher: LightPeer {
     /// The remaining packet sizes of the current frame.
     private var leaving: ArraySlice<Int> = []
     private var leavesKeyFrame = false
+    /// The current frame of the recorded group, and the number of its packets that were sent.
+    private var recorded = (frame: 0, packet: 0)
     private var timestamp: UInt32 = 0
     private var log = [Sent?](repeating: nil, count: logSize)
     private var repeats: [UInt16] = []
@@ -168,9 +173,11 @@ final class LightPublisher: LightPeer {
         while due(frame) <= now { frame += 1 }
         guard isRunning else { return }
         frames += 1
-        leavesKeyFrame = wantsKeyFrame
+        let index = isRecorded ? (recorded.frame + 1) % profile.frames.count : Int(number) % profile.frames.count
+        leavesKeyFrame = wantsKeyFrame || isRecorded && index == 0
         wantsKeyFrame = false
-        let sizes = leavesKeyFrame ? profile.keyFrame : profile.frames[Int(number) % profile.frames.count]
+        recorded = (leavesKeyFrame ? 0 : index, 0)
+        let sizes = leavesKeyFrame ? profile.keyFrame : profile.frames[index]
         leaving = sizes[...]
         timestamp = rtpTimestamp(of: captured)
         if leavesKeyFrame {
@@ -178,6 +185,8 @@ final class LightPublisher: LightPeer {
             keyFrameBytes += sizes.reduce(0, +)
         }
     }
+
+    private var isRecorded: Bool { !profile.payloads.isEmpty }
 
     private func rtpTimestamp(of instant: Instant) -> UInt32 {
         firstTimestamp &+ UInt32(truncatingIfNeeded: (instant - begun).nanoseconds * 9 / 100_000)
@@ -200,14 +209,20 @@ final class LightPublisher: LightPeer {
             ssrc: media.localSSRC ?? 0)
         let layout = header.write(into: buffer, extensions: extensions(at: now), map: media.extensionMap)
         let startsKeyFrame = leavesKeyFrame && leaving.count == profile.keyFrame.count - 1
-        let payload = max(24, size - layout.size - (transport.profile?.tagLength ?? 16))
-        let sent = Sent(header: header, payloadSize: payload, startsKeyFrame: startsKeyFrame)
+        let payload = isRecorded ? size : max(24, size - layout.size - (transport.profile?.tagLength ?? 16))
+        let sent = Sent(
+            header: header, payloadSize: payload, startsKeyFrame: startsKeyFrame, recorded: recorded)
         log[Int(sequence) % Self.logSize] = sent
         sequence &+= 1
         packets += 1
-        Self.writePayload(
-            into: buffer.extracting(layout.size..<layout.size + payload),
-            startsKeyFrame: startsKeyFrame, isKeyFrame: leavesKeyFrame, at: now)
+        let space = buffer.extracting(layout.size..<layout.size + payload)
+        if isRecorded {
+            space.copyBytes(from: profile.payloads[recorded.frame][recorded.packet])
+            recorded.packet += 1
+        } else {
+            Self.writePayload(
+                into: space, startsKeyFrame: startsKeyFrame, isKeyFrame: leavesKeyFrame, at: now)
+        }
         let length = transport.protectRTP(buffer, length: layout.size + payload, headerSize: layout.size)
         bytes += length
         payloadBytes += payload
@@ -262,9 +277,12 @@ final class LightPublisher: LightPeer {
         let layout = header.write(into: buffer, extensions: extensions(at: now), map: media.extensionMap)
         buffer.storeBytes(of: number.bigEndian, toByteOffset: layout.size, as: UInt16.self)
         let start = layout.size + RTXEncapsulation.headerSize
-        Self.writePayload(
-            into: buffer.extracting(start..<start + sent.payloadSize),
-            startsKeyFrame: sent.startsKeyFrame, isKeyFrame: false, at: now)
+        let space = buffer.extracting(start..<start + sent.payloadSize)
+        if isRecorded {
+            space.copyBytes(from: profile.payloads[sent.recorded.frame][sent.recorded.packet])
+        } else {
+            Self.writePayload(into: space, startsKeyFrame: sent.startsKeyFrame, isKeyFrame: false, at: now)
+        }
         return transport.protectRTP(buffer, length: start + sent.payloadSize, headerSize: layout.size)
     }
 

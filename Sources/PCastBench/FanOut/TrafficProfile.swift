@@ -7,6 +7,9 @@ struct TrafficProfile: Sendable {
     let rate: Int64
     let frames: [[Int]]
     let keyFrame: [Int]
+    /// The payloads of a stream that can be decoded, from its key frame on; empty for packets without video. `frames` has
+    /// the sizes of the same frames.
+    let payloads: [[[UInt8]]]
 
     /// 720p30 at 2.3 Mbit/s: eight datagrams of 1,200 bytes per frame. A key frame has the size of five frames.
     static let even = TrafficProfile(
@@ -27,9 +30,11 @@ struct TrafficProfile: Sendable {
     static let small = TrafficProfile(
         rate: 10, frames: [Array(repeating: 950, count: 3)], keyFrame: Array(repeating: 950, count: 12))
 
-    /// A small stream at 30 frames per second, 460 kbit/s, with which interruptions of a few frames are seen.
-    static let clustered = TrafficProfile(
-        rate: 30, frames: [Array(repeating: 950, count: 2)], keyFrame: Array(repeating: 950, count: 12))
+    /// Creates the profile of a recorded group, which is repeated, and begins again when a key frame is requested.
+    init(_ group: RecordedGroup) {
+        let sizes = group.frames.map { $0.map(\.count) }
+        self.init(rate: RecordedGroup.rate, frames: sizes, keyFrame: sizes[0], payloads: group.frames)
+    }
 
     /// Reads a file with a line per frame, which contains the sizes of its datagrams. The first frame is a key frame.
     /// Lines that start with # are ignored. Throws `BenchFailure`.
@@ -44,9 +49,10 @@ struct TrafficProfile: Sendable {
         self.init(rate: 30, frames: Array(frames.dropFirst()), keyFrame: frames[0])
     }
 
-    private init(rate: Int64, frames: [[Int]], keyFrame: [Int]) {
+    private init(rate: Int64, frames: [[Int]], keyFrame: [Int], payloads: [[[UInt8]]] = []) {
         self.rate = rate
         self.frames = frames
         self.keyFrame = keyFrame
+        self.payloads = payloads
     }
 }

@@ -4,6 +4,8 @@ import PCastCluster
 import PCastCore
 import PCastIO
 import PCastSFU
+import PCastWeb
+import Synchronization
 
 /// The configuration of a node of a cluster.
 public struct ClusterConfiguration: Hashable, Sendable {
@@ -43,7 +45,11 @@ final class ClusterService: Sendable {
     let cluster: Cluster
     /// The data that this node shares with the others; nil before it is created.
     let persistence = Setting<ClusterPersistence?>(nil)
+    /// The server for RTMP publishers, whose clients a drained node moves; nil before its ports are open.
+    private let rtmp = Setting<RTMPService?>(nil)
     private let configuration: ClusterConfiguration
+    private let conflicts = Atomic(0)
+    private let rejected = Atomic(0)
     private let streams: StreamDirectory
     private let sessions: SessionRegistry
     private let capacity: Int
@@ -53,8 +59,8 @@ final class ClusterService: Sendable {
     private static let interval = Duration.milliseconds(100)
     /// The number of those intervals after which the load is measured.
     private static let loadPeriod = 20
-    /// The maximum number of viewers, and of sessions of the PCast protocol, that a drained node moves in an interval; and
-    /// the time after which it ends their viewings.
+    /// The maximum number of viewers, of sessions of the PCast protocol, and of RTMP clients, that a drained node moves in an
+    /// interval; and the time after which it ends their viewings.
     private static let movedViewers = 10
     private static let moveTime = TimeSpan.seconds(3 as Int64)
     /// The maximum number of nodes that a client receives.
@@ -88,6 +94,12 @@ final class ClusterService: Sendable {
 
     /// Sets the URI of the HTTP server, which is announced unless the configuration has another one.
     func listens(at uri: String) { if configuration.address == nil { cluster.setAddress(uri) } }
+
+    /// Announces the ports of a server for RTMP publishers, which connect again at other nodes when this one drains.
+    func serves(_ rtmp: RTMPService, at listening: RTMPListening) {
+        self.rtmp.value = rtmp
+        cluster.setRTMPPorts(listening.port, tls: listening.tlsPort)
+    }
 
     /// Runs until the task is cancelled. Then it removes the announcements of this node.
     func run() async {
@@ -123,12 +135,33 @@ final class ClusterService: Sendable {
                 let left = await sessions.move(
                     since: since, atMost: Self.movedViewers, endingAfter: Self.moveTime, at: MonotonicClock.now())
                 for viewing in left { await streams.end(viewing, reason: .maintenance, description: "") }
+                moveRTMPClients(since: since)
             } else {
                 movingSince = nil
             }
             if step % Self.loadPeriod == 0 { cluster.setLoad(await meter.load(of: streams, capacity: capacity)) }
             step += 1
         } while (try? await Task.sleep(for: Self.interval)) != nil
+    }
+
+    /// Requests RTMP clients to connect again at another node that has a port for them. They continue here until they close
+    /// the connection.
+    private func moveRTMPClients(since: Instant) {
+        guard let rtmp = rtmp.value else { return }
+        let others = candidates().filter { $0.name != configuration.node }
+        let address = others.lazy.compactMap { Self.rtmpAddress(of: $0, isSecure: false) }.first
+        let secureAddress = others.lazy.compactMap { Self.rtmpAddress(of: $0, isSecure: true) }.first
+        rtmp.requestReconnects(
+            to: address, orSecurelyTo: secureAddress, since: since, atMost: Self.movedViewers, at: MonotonicClock.now())
+    }
+
+    /// Returns the address at which RTMP clients publish to a node; nil if it has no port for them.
+    static func rtmpAddress(of node: ClusterNode, isSecure: Bool) -> String? {
+        guard let port = isSecure ? node.rtmpsPort : node.rtmpPort, let web = try? WebAddress(node.address) else {
+            return nil
+        }
+        let host = web.host.contains(":") ? "[\(web.host)]" : web.host
+        return "\(isSecure ? "rtmps" : "rtmp")://\(host):\(port)/\(RTMPService.application)"
     }
 
     private func handle(_ event: ClusterEvent) async {
@@ -146,6 +179,7 @@ final class ClusterService: Sendable {
             logger.notice("another node is the home of the room", metadata: ["room": "\(stream)", "node": "\(node)"])
         case .fenced(let name, let stream, let node):
             logger.warning("another node publishes the stream now", metadata: ["stream": "\(name)", "node": "\(node)"])
+            conflicts.add(1, ordering: .relaxed)
             // A publication of a declared name waits until the other one ends. All others end.
             if name == stream { _ = await streams.end(StreamID(stream), reason: .ended, description: "") }
         case .superseded:
@@ -157,9 +191,26 @@ final class ClusterService: Sendable {
         case .valuesChanged: persistence.value?.wake()
         case .rejected(let reason):
             logger.warning("a value of the directory is rejected", metadata: ["reason": "\(reason)"])
+            rejected.add(1, ordering: .relaxed)
         case .failed(let reason):
             logger.debug("a request of the directory failed and is repeated", metadata: ["reason": "\(reason)"])
         }
+    }
+
+    /// The state of the directory, and the numbers of its faults since the start.
+    struct Counts: Hashable, Sendable {
+        var isConnected: Bool
+        var nodes: Int
+        /// The names that another node has claimed while this node had a publication.
+        var conflicts: Int
+        /// The values with another secret, or that are invalid.
+        var rejected: Int
+    }
+
+    var counts: Counts {
+        Counts(
+            isConnected: cluster.isConnected, nodes: cluster.nodes.count,
+            conflicts: conflicts.load(ordering: .relaxed), rejected: rejected.load(ordering: .relaxed))
     }
 
     /// Accepts no new clients as long as another node can.

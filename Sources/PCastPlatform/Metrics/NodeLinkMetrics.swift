@@ -80,6 +80,21 @@ extension MetricsText {
             each(\.retransmissions))
     }
 
+    /// Adds the metrics of the directory of a cluster.
+    mutating func add(_ cluster: ClusterService.Counts) {
+        add(
+            "pcast_cluster_connected", .gauge, "1 if the directory of the cluster is connected, otherwise 0.",
+            cluster.isConnected ? 1 : 0)
+        add("pcast_cluster_nodes", .gauge, "Number of nodes that renew their lease, this one included.", cluster.nodes)
+        add(
+            "pcast_cluster_conflicts_total", .counter,
+            "Names of this node's streams that another node has claimed with a higher epoch.", cluster.conflicts)
+        add(
+            "pcast_cluster_values_rejected_total", .counter,
+            "Values of the directory that are invalid or signed with another secret, once for each connection.",
+            cluster.rejected)
+    }
+
     /// Adds the metrics of HLS of streams that other nodes package.
     mutating func add(
         _ load: (streams: Int, viewers: Int, fetches: Int, bytes: Int), _ counts: EdgeVideo.Counts

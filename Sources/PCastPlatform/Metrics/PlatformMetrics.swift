@@ -125,6 +125,7 @@ struct PlatformMetrics: Sendable {
         metrics.add(await platformRecords.webhooks.counts)
         metrics.add(await timelines.counts)
         if let edges { await addLinks(of: edges, allStreams, to: &metrics) }
+        if let cluster { metrics.add(cluster.counts) }
         metrics.add(streams)
         if let process = ProcessMetrics.read() { metrics.add(process) }
         return metrics

@@ -15,6 +15,9 @@ final class RTMPService: Service {
     let logger: Logger
     private let listeners = Mutex<[RTMPListener]>([])
     private let rejections = Atomic(0)
+    /// The open connections whose clients can be requested to connect again, by the order of their `connect`.
+    private let movable = Mutex<[Int: RTMPClient]>([:])
+    private let nextClient = Atomic(0)
 
     init(ingest: IngestService, logger: Logger) {
         self.ingest = ingest
@@ -51,6 +54,7 @@ final class RTMPService: Service {
         certificate: TLSCertificate?, _ limiter: RequestLimiter
     ) async throws(PlatformError) -> Int? {
         guard let port else { return nil }
+        let isSecure = certificate != nil
         var options = RTMPListener.Options(host: host, port: port, certificate: certificate)
         options.session.setupTimeout = TimeSpan(configuration.setupTimeout)
         options.session.silenceTimeout = TimeSpan(configuration.silenceTimeout)
@@ -59,7 +63,7 @@ final class RTMPService: Service {
                 options,
                 gate: PlatformConnectionFilter(limiter: limiter), clock: { MonotonicClock.now() },
                 onConnection: { [self] connection in
-                    let client = RTMPClient(connection, of: self)
+                    let client = RTMPClient(connection, of: self, isSecure: isSecure)
                     return { events in client.receive(events) }
                 })
             listeners.withLock { $0.append(listener) }
@@ -85,6 +89,38 @@ final class RTMPService: Service {
         for listener in open { await listener.stop() }
     }
 
+    // MARK: Draining
+
+    /// Requests clients that support it to connect to another node (Enhanced RTMP v2, "Reconnect Request"). Each one
+    /// receives one request. Its stream continues until it closes the connection.
+    ///
+    /// - Parameters:
+    ///   - address: The address of a node for clients without TLS; nil if there is none, and then they stay.
+    ///   - secureAddress: The same for clients with TLS.
+    ///   - start: The time since which the node drains. Requests before it do not count.
+    ///   - limit: The maximum number of requests.
+    ///   - now: The current time.
+    func requestReconnects(
+        to address: String?, orSecurelyTo secureAddress: String?, since start: Instant, atMost limit: Int,
+        at now: Instant
+    ) {
+        var left = limit
+        for (_, client) in movable.withLock({ $0 }).sorted(by: { $0.key < $1.key }) where left > 0 {
+            guard let target = client.isSecure ? secureAddress : address else { continue }
+            if client.requestReconnect(to: target, since: start, at: now) { left -= 1 }
+        }
+        if left < limit { logger.info("RTMP clients are moved", metadata: ["count": "\(limit - left)"]) }
+    }
+
+    /// Adds a client that supports requests to connect again. Returns its number.
+    fileprivate func add(_ client: RTMPClient) -> Int {
+        let number = nextClient.add(1, ordering: .relaxed).oldValue
+        movable.withLock { $0[number] = client }
+        return number
+    }
+
+    fileprivate func remove(_ number: Int) { _ = movable.withLock { $0.removeValue(forKey: number) } }
+
     // MARK: Statistics
 
     /// The number of open connections.
@@ -100,11 +136,29 @@ final class RTMPService: Service {
 private final class RTMPClient: Sendable {
     private let connection: RTMPConnection
     private let service: RTMPService
+    /// Whether the connection uses TLS.
+    let isSecure: Bool
     private let publisher = Mutex<IngestPublisher?>(nil)
+    /// The number among the clients that can be requested to connect again; nil if the client is not one of them.
+    private let number = Mutex<Int?>(nil)
+    /// The time of the last request to connect again; nil for none.
+    private let requestedAt = Mutex<Instant?>(nil)
 
-    init(_ connection: RTMPConnection, of service: RTMPService) {
+    init(_ connection: RTMPConnection, of service: RTMPService, isSecure: Bool) {
         self.connection = connection
         self.service = service
+        self.isSecure = isSecure
+    }
+
+    /// Requests the client to connect to another address. Returns false if it has been requested since a time.
+    func requestReconnect(to address: String, since start: Instant, at now: Instant) -> Bool {
+        let isFirst = requestedAt.withLock { requestedAt in
+            if let requestedAt, requestedAt >= start { return false }
+            requestedAt = now
+            return true
+        }
+        if isFirst { connection.requestReconnect(to: address, description: "The node is about to stop.") }
+        return isFirst
     }
 
     /// Receives the events of one read, on the connection's event loop.
@@ -130,6 +184,7 @@ private final class RTMPClient: Sendable {
                 deliver(&media, at: now)
                 // Without a command before it, the end of the connection is that of a failed encoder.
                 let isLost = events.contains { if case .closed = $0 { true } else { false } }
+                if isLost, let number = number.withLock({ $0.take() }) { service.remove(number) }
                 publisher.withLock({ publisher in
                     defer { publisher = nil }
                     return publisher
@@ -138,6 +193,10 @@ private final class RTMPClient: Sendable {
                 service.logger.debug(
                     "RTMP client connected",
                     metadata: ["address": "\(text)", "encoder": "\(client.encoder ?? "unknown")"])
+                if client.capabilities.contains(.reconnect) {
+                    let added = service.add(self)
+                    number.withLock { $0 = added }
+                }
             default: media.append(event)
             }
         }

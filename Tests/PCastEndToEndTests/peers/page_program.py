@@ -38,7 +38,7 @@ def main(parser, body):
     options.url = options.url or options.url_option
     if not options.url:
         parser.error("the page's address is missing")
-    run = program.Program("Chromium", options.seconds)
+    run = program.Program("Chromium", options.seconds, getattr(options, "limit", None))
     run.run(lambda: body(run, options))
 
 

@@ -69,10 +69,11 @@ def goes_on(options, deadline):
 class Program:
     """A run, which collects metrics and checks and ends with the JSON object."""
 
-    def __init__(self, peer, seconds):
+    def __init__(self, peer, seconds, limit=None):
+        """`limit` is the number of seconds until the time limit, if the caller knows a better one than that by `seconds`."""
         self.figures = {"peer": peer}
         self._failed = []
-        self._limit = seconds + GRACE
+        self._limit = limit or seconds + GRACE
         signal.signal(signal.SIGALRM, self._expire)
         signal.signal(signal.SIGTERM, self._terminate)
         # The parent may start this program from a thread that blocks signals, and the program inherits this.

@@ -2,8 +2,9 @@
 """Watches a stream of a cluster in headless Chromium by WHEP, and connects to the next node when a node fails.
 
 A viewer connects again if its node ends the session, closes the event stream, or sends no video for a second. Prints
-"watching" when the measurement begins, and then measures until a line comes on standard input (--until-told) the longest
-time between two arrivals of video. It is taken from Chromium's statistics, which change about each 50 ms; the packets need
+"watching" when the measurement begins, and then measures the longest time between two arrivals of video until a line, or the
+end of the parent, comes on standard input (--until-told). The parent also gives the time after which the program fails
+(--limit). The time between arrivals is taken from Chromium's statistics, which change about each 50 ms; the packets need
 not be decodable.
 """
 
@@ -132,6 +133,7 @@ def main():
     parser = page_program.arguments(__doc__, "the origin of the page, http://HOST", "plays", "seconds until video comes")
     parser.add_argument("--stream", required=True, help="the stream")
     parser.add_argument("--nodes", required=True, help="URIs of the nodes in the order of attempts, with commas")
+    parser.add_argument("--limit", type=float, required=True, help="seconds after which the program fails")
     page_program.main(parser, measure)
 
 

@@ -1,5 +1,9 @@
+import AsyncHTTPClient
+import NIOCore
+import PCastCluster
 import PCastCore
 import PCastEdgeAuth
+import PCastIO
 import PCastWebRTC
 import Testing
 
@@ -55,6 +59,50 @@ import Testing
                     try await Self.end(of: stream, at: edge).text == "custom the game is over"
                 }
                 #expect(isPassedOn)
+            }
+        }
+    }
+
+    @Test(
+        "a revoked token of a publisher ends its stream for viewers at edges with that reason",
+        arguments: [false, true])
+    func revocation(isRevokedAtEdge: Bool) async throws {
+        let store = MemoryDirectoryStore()
+        let configure = { (name: String, configuration: inout PlatformConfiguration) in
+            configuration.cluster = ClusterConfiguration(servers: [], node: name, secret: "a secret of the cluster")
+            configuration.clusterDirectory = store.attach()
+            configuration.edges.secret = EdgePair.secret
+            configuration.edges.closeAfter = .seconds(3_600)
+        }
+        try await TestPlatform.runConfigured(configure: { configure("a", &$0) }) { origin in
+            try await TestPlatform.runConfigured(configure: { configure("b", &$0) }) { edge in
+                let token = try EdgeTokenBuilder().withApplicationId("first").withSecret("sesame")
+                    .expiresIn(.seconds(3_600), from: MonotonicClock.wallTime()).forPublishingOnly().build()
+                let publisher = try FramePeer(.publish(video: .vp8, audio: true))
+                let stream = try await publisher.publish(to: origin, token: token)
+                let isKnown = try await eventually { try await edge.send("GET", "/pcast/nodes").body.contains(stream) }
+                try #require(isKnown)
+                let viewer = try FramePeer.viewer()
+                let resource = try await viewer.view(stream, at: edge)
+                let events = try await HTTPClient.shared.execute(
+                    HTTPClientRequest(url: "\(edge.uri)\(resource)/events"), timeout: .hours(1))
+                try #require(events.status == .ok)
+                let hasVideo = try await eventually {
+                    try await publisher.sendFrames()
+                    return !viewer.videoNumbers.isEmpty
+                }
+                #expect(hasVideo)
+                let node = isRevokedAtEdge ? edge : origin
+                let body = #"{"token":"\#(token)"}"#
+                #expect(try await node.ask("POST", "/pcast/token/revocation", body).status == 200)
+                var text = ""
+                for try await bytes in events.body { text += String(buffer: bytes) }
+                #expect(text.contains("event: ended") && text.contains("access revoked"), "\(text)")
+                #expect(try await eventually { viewer.isClosed })
+                let isRemembered = try await eventually {
+                    try await Self.end(of: stream, at: edge).text == "custom access revoked"
+                }
+                #expect(isRemembered)
             }
         }
     }

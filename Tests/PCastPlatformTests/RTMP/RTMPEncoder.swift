@@ -37,15 +37,22 @@ final class RTMPEncoder: Sendable {
         (self.channel, self.collector) = (channel, collector)
     }
 
-    /// Connects to a port, and requests to publish.
-    static func publish(_ key: String, to port: Int, application: String = "ingest") async throws -> RTMPEncoder {
+    /// Connects to a port, and requests to publish. `capabilities` are those of Enhanced RTMP (`capsEx`); nil for legacy RTMP.
+    static func publish(
+        _ key: String, to port: Int, application: String = "ingest",
+        capabilities: RTMPClientInformation.Capabilities? = nil
+    ) async throws -> RTMPEncoder {
         let collector = Collector()
         let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .channelInitializer { $0.pipeline.addHandler(collector) }
             .connect(host: "127.0.0.1", port: port).get()
         let encoder = RTMPEncoder(channel, collector)
         try await encoder.send([3] + [UInt8](repeating: 0, count: 2 * 1_536))
-        try await encoder.call("connect", 1, [.object(["app": .string(application)])])
+        var properties: AMF0Object = ["app": .string(application)]
+        if let capabilities {
+            properties.properties.append(.init(name: "capsEx", value: .number(Double(capabilities.rawValue))))
+        }
+        try await encoder.call("connect", 1, [.object(properties)])
         try await encoder.call("createStream", 2, [.null])
         try await encoder.call("publish", 3, [.null, .string(key), .string("live")], stream: 1)
         return encoder

@@ -327,24 +327,18 @@ actor EdgeService {
         await self.end(id, end?.reason ?? reason, description: end?.description ?? "")
     }
 
-    /// Requests the end of a pulled stream from its origin, again while the origin does not know it yet. Returns nil if the
-    /// link was one to another publication, or the origin does not tell.
+    /// Requests the end of a pulled stream from the origin of its last link, again while the origin does not know it yet.
+    /// Returns nil if the origin does not tell.
     private func endAtOrigin(of stream: Pulled) async -> StreamEnd? {
         let link = stream.machine.current
-        guard link.stream == stream.machine.id, !link.origin.isThisNode else { return nil }
-        let message = NodeEndRequest(
-            application: stream.application.description, stream: stream.machine.id.description)
+        let source = link.source ?? stream.machine.id
         for _ in 0..<Self.maximumEndRequests {
-            let nonce = RandomIdentifier.make()
             do throws(APIError) {
-                let response = try await client.send(
-                    NodeEnvelope(message, .end, nonce: nonce, by: signer), to: link.origin.uri + NodeRoutes.ends,
-                    within: configuration.timeLimits.shortResponse)
-                guard response.nonce == nonce else { return nil }
-                let end = try response.message(NodeStreamEnd.self, .ended, by: signer)
-                return StreamEnd(
-                    streamID: stream.machine.id, reason: StreamEndedReason(rawValue: end.reason) ?? .ended,
-                    description: String(end.description.prefix(NodeStreamEnd.maximumDescription)))
+                let end =
+                    link.origin.isThisNode
+                    ? try await directory.endForNode(source, of: stream.application)
+                    : try await end(of: source, stream.application, at: link.origin)
+                return StreamEnd(streamID: stream.machine.id, reason: end.reason, description: end.description)
             } catch {
                 guard let wait = error.retryAfter, (try? await Task.sleep(for: wait.duration)) != nil else {
                     return nil
@@ -352,6 +346,22 @@ actor EdgeService {
             }
         }
         return nil
+    }
+
+    /// Requests the end of a stream from an origin.
+    private func end(
+        of source: StreamID, _ application: ApplicationID, at origin: StreamOrigin
+    ) async throws(APIError) -> StreamEnd {
+        let nonce = RandomIdentifier.make()
+        let message = NodeEndRequest(application: application.description, stream: source.description)
+        let response = try await client.send(
+            NodeEnvelope(message, .end, nonce: nonce, by: signer), to: origin.uri + NodeRoutes.ends,
+            within: configuration.timeLimits.shortResponse)
+        guard response.nonce == nonce else { throw NodeClient.unusableAnswer }
+        let end = try response.message(NodeStreamEnd.self, .ended, by: signer)
+        return StreamEnd(
+            streamID: source, reason: StreamEndedReason(rawValue: end.reason) ?? .ended,
+            description: String(end.description.prefix(NodeStreamEnd.maximumDescription)))
     }
 
     /// Ends a pulled stream.

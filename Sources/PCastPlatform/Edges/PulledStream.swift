@@ -17,6 +17,8 @@ struct PulledStream {
         let nodes: [String]
         /// The time at which the link was added.
         let since: Instant
+        /// The identifier of the stream at the origin; nil if it is that of the pulled stream.
+        var source: StreamID?
         /// The tags of the stream at the origin.
         var tags = StreamTags(ofNode: [], authorizing: [])
     }
@@ -233,7 +235,7 @@ extension PulledStream.Link {
     /// Creates the link of an offer that was answered.
     init(_ origin: StreamOrigin, _ offer: NodeOffer, _ stream: StreamID, since: Instant) {
         self.init(
-            origin: origin, stream: stream, nodes: offer.path, since: since,
+            origin: origin, stream: stream, nodes: offer.path, since: since, source: StreamID(offer.stream),
             tags: StreamTags(ofNode: offer.tags, authorizing: offer.authorizingTags))
     }
 }

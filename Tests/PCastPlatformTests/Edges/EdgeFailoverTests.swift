@@ -1,4 +1,6 @@
+import AsyncHTTPClient
 import Foundation
+import NIOCore
 import PCastCore
 import PCastPlatform
 import PCastWebRTC
@@ -40,7 +42,7 @@ struct EdgeFailoverTests {
 
     /// Runs two origins that declare one name, and an edge, which may declare it too.
     private static func run(
-        _ origins: TestOrigins, edgeDeclares: Bool = false,
+        _ origins: TestOrigins, edgeDeclares: Bool = false, waiting: TimeSpan? = nil,
         _ body: ([TestPlatform], _ edge: TestPlatform) async throws -> Void
     ) async throws {
         var declaration = StreamDeclaration(name: "show")
@@ -59,6 +61,7 @@ struct EdgeFailoverTests {
                         if edgeDeclares { configuration.streams = declared }
                         configuration.edges.directory = origins
                         configuration.edges.closeAfter = .seconds(3_600)
+                        if let waiting { configuration.edges.timeLimits.waiting = waiting }
                     }
                 ) { edge in try await body([first, second], edge) }
             }
@@ -115,6 +118,44 @@ struct EdgeFailoverTests {
         #expect(!viewer.isClosed)
         #expect(try await edge.send("GET", resource).status == 204)
         #expect(await edge.platform.streams().map(\.id) == streams, "viewers see one stream")
+    }
+
+    @Test("a stream that continued from another origin ends with the reason of that origin")
+    func reason() async throws {
+        let origins = TestOrigins()
+        // No other origin appears after the end.
+        try await Self.run(origins, waiting: .milliseconds(10)) { platforms, edge in
+            let token = try Tokens.make { $0.forPublishingOnly().applyTag("name:show") }
+            let senders = [try Sender(first: 0), try Sender(first: Self.secondFirst)]
+            for (sender, platform) in zip(senders, platforms) {
+                _ = try await sender.peer.publish(to: platform, token: token)
+            }
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for sender in senders { group.addTask { try await sender.run() } }
+                for platform in platforms { try await Self.waitUntilLive(platform) }
+                let (first, second) = (platforms[0].uri, platforms[1].uri)
+                let viewer = try FramePeer.viewer()
+                origins.set([StreamOrigin(uri: first, epoch: 1)])
+                let resource = try await viewer.view("show", at: edge)
+                #expect(try await eventually { viewer.videoNumbers.last.map { $0 < Self.secondFirst } == true })
+                senders[0].setOn(false)
+                origins.set([StreamOrigin(uri: first, epoch: 1), StreamOrigin(uri: second, epoch: 1)])
+                #expect(try await eventually { viewer.videoNumbers.last.map { $0 >= Self.secondFirst } == true })
+
+                let events = try await HTTPClient.shared.execute(
+                    HTTPClientRequest(url: "\(edge.uri)\(resource)/events"), timeout: .hours(1))
+                try #require(events.status == .ok)
+                origins.set([])
+                let hasEnded = await platforms[1].platform.end(
+                    StreamID("show"), reason: .custom, description: "the game is over")
+                #expect(hasEnded)
+                var text = ""
+                for try await bytes in events.body { text += String(buffer: bytes) }
+                #expect(text.contains("event: ended") && text.contains("the game is over"), "\(text)")
+                #expect(try await eventually { viewer.isClosed })
+                group.cancelAll()
+            }
+        }
     }
 
     @Test("viewers that request a stream by its name and by its identifier at the same time receive one link")

@@ -265,7 +265,7 @@ private struct ClusterSimulation {
 @Suite("A cluster with faults, on virtual time")
 struct ClusterSimulationTests {
     @Test("two origins never have one epoch, and everything converges after the last fault, also revocations")
-    func converges() {
+    func converges() async {
         var fenced = 0
         var revoked = 0
         var changed = 0
@@ -277,12 +277,13 @@ struct ClusterSimulationTests {
             changed += simulation.highest.count
             let failures = simulation.failures
             #expect(failures.isEmpty, "run \(seed)")
+            // Other tests share the threads.
+            await Task.yield()
         }
         #expect(fenced > Int(Self.runs), "the runs have conflicts")
         #expect(revoked > Int(Self.runs) / 2, "the runs have revocations")
         #expect(changed > Int(Self.runs) / 2, "the runs have changes of keys")
     }
 
-    /// `PCAST_FULL=1` runs 1,000.
-    private static let runs: UInt64 = ProcessInfo.processInfo.environment["PCAST_FULL"] == "1" ? 1_000 : 40
+    private static let runs: UInt64 = 1_000
 }

@@ -2,6 +2,7 @@ import Foundation
 import NIOCore
 import PCastCluster
 import PCastCore
+import PCastRTMP
 import PCastWeb
 import Testing
 
@@ -189,7 +190,7 @@ struct ClusterTests {
 
     @Test("the metrics of a node have the state of the directory")
     func metrics() async throws {
-        try await Self.run { _, second in
+        try await Self.run { _, second async throws in
             #expect(try await second.reaches("pcast_cluster_connected", 1))
             #expect(try await second.reaches("pcast_cluster_nodes", 2))
             #expect(try await second.reaches("pcast_cluster_conflicts_total", 0))

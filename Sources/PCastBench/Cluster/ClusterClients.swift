@@ -59,6 +59,8 @@ final class ClusterViewers: Sendable {
 
     /// The time without video after which a viewer connects to another node.
     private static let longestSilence = TimeSpan.seconds(1 as Int64)
+    /// The same for the first video of a viewer, which waits for its session to be set up, as on a busy machine.
+    private static let longestSetup = TimeSpan.seconds(10 as Int64)
     private static let interval = Duration.milliseconds(20)
     /// The number of sockets, which are used in turn.
     private static let sockets = 200
@@ -134,10 +136,16 @@ final class ClusterViewers: Sendable {
                 continue
             }
             let end = await observe(session, gap, leaving: former)
-            lastError.withLock { $0 = "a session at \(endpoint.nodes[node]) was left: \(end)" }
+            lastError.withLock { $0 = "a session at \(endpoint.nodes[node]) was left: \(end.reason)" }
             rejoinCount.add(1, ordering: .relaxed)
-            former = session.number
-            if end != .ended { node = (node + 1) % endpoint.nodes.count }
+            if end.hadVideo {
+                former = session.number
+            } else {
+                // It does not replace the former session.
+                let number = session.number
+                try? loop.submit { viewers, now in viewers.close(number, at: now) }
+            }
+            if end.reason != .ended { node = (node + 1) % endpoint.nodes.count }
         }
     }
 
@@ -162,25 +170,26 @@ final class ClusterViewers: Sendable {
         return (try added.get(), session.events)
     }
 
-    /// Waits until the viewer must connect again, and returns the reason. The former session ends when the new one has
-    /// video.
+    /// Waits until the viewer must connect again. Returns the reason, and whether the session had video. The former session
+    /// ends when the new one has video.
     private func observe(
         _ session: (number: Int, events: SessionEvents), _ gap: VideoGap, leaving former: Int?
-    ) async -> SessionEvents.End {
+    ) async -> (reason: SessionEvents.End, hadVideo: Bool) {
         let start = MonotonicClock.now()
         let number = session.number
         var hasVideo = false
         while (try? await Task.sleep(for: Self.interval)) != nil {
-            if let end = session.events.end { return end }
+            if let end = session.events.end { return (end, hasVideo) }
             if !hasVideo, (try? await loop.call { viewers, _ in viewers.peers[number].firstFrame != nil }) == true {
                 hasVideo = true
                 if let former { try? loop.submit { viewers, now in viewers.close(former, at: now) } }
             }
             let now = MonotonicClock.now()
             let silence = hasVideo ? gap.silence(at: now) ?? .zero : now - start
-            if silence > Self.longestSilence { return .closed }
+            let isFirst = gap.silence(at: now) == nil
+            if silence > (isFirst ? Self.longestSetup : Self.longestSilence) { return (.closed, hasVideo) }
         }
-        return .closed
+        return (.closed, hasVideo)
     }
 }
 

@@ -5,10 +5,19 @@
 // the first window is opened, so that a build does not require its headers and a program without a window does not load
 // it. The declarations are of SDL 2's stable ABI.
 
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <link.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 typedef struct { int x, y, w, h; } csdl_rect;
 
@@ -40,12 +49,14 @@ typedef union {
 // SDL_DisplayMode.
 typedef struct { uint32_t format; int w, h, refresh_rate; void *driver; } csdl_display_mode;
 
-// SDL_SysWMinfo; of its union only the display is declared, with which the structures of X11 and Wayland begin.
+// SDL_SysWMinfo; of its union only the display is declared, with which the structures of X11 and Wayland begin, and the
+// surface, which follows it in that of Wayland.
 typedef struct {
     uint8_t major, minor, patch;
     int subsystem;
     void *display;
-    uint8_t padding[64];
+    void *surface;
+    uint8_t padding[56];
 } csdl_system_info;
 
 enum {
@@ -128,10 +139,9 @@ typedef struct {
 } csdl_library;
 #undef CSDL_MEMBER
 
-// Loads the library. Returns 1 if it is installed with all functions; otherwise 0, and `reason` is the error of the
-// dynamic linker.
-static inline int csdl_load(csdl_library *library, const char **reason) {
-    void *handle = dlopen("libSDL2-2.0.so.0", RTLD_NOW | RTLD_LOCAL);
+// Finds the functions of a library that was loaded. Returns 1 if it has all of them; otherwise 0, and `reason` is the
+// error of the dynamic linker.
+static inline int csdl_find(csdl_library *library, void *handle, const char **reason) {
     if (!handle) {
         *reason = dlerror();
         return 0;
@@ -145,6 +155,48 @@ static inline int csdl_load(csdl_library *library, const char **reason) {
     CSDL_FUNCTIONS(CSDL_FIND)
 #undef CSDL_FIND
     return 1;
+}
+
+// Loads the library. Returns 1 if it is installed with all functions; otherwise 0, and `reason` is the error of the
+// dynamic linker.
+static inline int csdl_load(csdl_library *library, const char **reason) {
+    return csdl_find(library, dlopen("libSDL2-2.0.so.0", RTLD_NOW | RTLD_LOCAL), reason);
+}
+
+// Loads the library once more, with state of its own, from a copy of its file in memory: the dynamic linker recognizes a
+// library by its file. Returns 1 if it was loaded; otherwise 0, and `reason` is the error.
+static inline int csdl_load_copy(csdl_library *library, const char **reason) {
+    void *handle = dlopen("libSDL2-2.0.so.0", RTLD_NOW | RTLD_LOCAL);
+    struct link_map *map = NULL;
+    if (!handle || dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0) {
+        *reason = dlerror();
+        return 0;
+    }
+    int source = open(map->l_name, O_RDONLY | O_CLOEXEC);
+    int target = memfd_create("libSDL2", MFD_CLOEXEC);
+    dlclose(handle);
+    char bytes[65536];
+    ssize_t count = source < 0 || target < 0 ? -1 : 0;
+    while (count >= 0 && (count = read(source, bytes, sizeof bytes)) > 0) {
+        for (ssize_t written = 0, step; written < count; written += step) {
+            step = write(target, bytes + written, (size_t)(count - written));
+            if (step < 0) {
+                count = -1;
+                break;
+            }
+        }
+    }
+    int result = 0;
+    if (count == 0) {
+        char path[32];
+        snprintf(path, sizeof path, "/proc/self/fd/%d", target);
+        result = csdl_find(library, dlopen(path, RTLD_NOW | RTLD_LOCAL), reason);
+    } else {
+        *reason = "the library cannot be copied";
+    }
+    if (source >= 0) close(source);
+    if (target >= 0) close(target);
+    return result;
 }
 
 // Returns GL_RENDERER of the current OpenGL context; NULL without one.
@@ -190,6 +242,189 @@ static inline int csdl_connection(const csdl_system_info *information) {
     int connection = number ? number(information->display) : -1;
     dlclose(handle);
     return connection;
+}
+
+// The memory of a window on Wayland, which the compositor shares (wl_shm). SDL 2 has no such memory, so its surface gets
+// buffers of our own, as the program of a window may do that SDL does not draw. The library is the one that SDL has
+// loaded. All functions are for the thread of SDL.
+enum { CSDL_WAYLAND_BUFFERS = 4 };
+
+typedef struct {
+    void *buffer;
+    uint8_t *pixels;
+    size_t length;
+    int width, height;
+    // Whether the compositor reads it.
+    int is_busy;
+} csdl_wayland_buffer;
+
+typedef struct {
+    void *library, *display, *surface, *queue, *registry, *shm;
+    uint32_t shm_name;
+    csdl_wayland_buffer buffers[CSDL_WAYLAND_BUFFERS];
+
+    const void *shm_interface, *pool_interface, *buffer_interface;
+    void (*marshal)(void *, uint32_t, ...);
+    void *(*construct)(void *, uint32_t, const void *, ...);
+    void *(*construct_versioned)(void *, uint32_t, const void *, uint32_t, ...);
+    int (*listen)(void *, void (**)(void), void *);
+    void (*destroy)(void *);
+    void (*destroy_queue)(void *);
+    int (*dispatch)(void *, void *);
+    int (*flush)(void *);
+    int (*error)(void *);
+} csdl_wayland;
+
+static inline void csdl_wayland_global(
+    void *data, void *registry, uint32_t name, const char *interface, uint32_t version) {
+    (void)registry;
+    (void)version;
+    if (strcmp(interface, "wl_shm") == 0) ((csdl_wayland *)data)->shm_name = name;
+}
+
+static inline void csdl_wayland_global_removed(void *data, void *registry, uint32_t name) {
+    (void)data;
+    (void)registry;
+    (void)name;
+}
+
+static inline void csdl_wayland_format(void *data, void *shm, uint32_t format) {
+    (void)data;
+    (void)shm;
+    (void)format;
+}
+
+static inline void csdl_wayland_released(void *data, void *buffer) {
+    (void)buffer;
+    ((csdl_wayland_buffer *)data)->is_busy = 0;
+}
+
+static inline void csdl_wayland_discard(csdl_wayland *wayland, csdl_wayland_buffer *buffer) {
+    if (buffer->buffer) {
+        wayland->marshal(buffer->buffer, 0);
+        wayland->destroy(buffer->buffer);
+    }
+    if (buffer->pixels) munmap(buffer->pixels, buffer->length);
+    memset(buffer, 0, sizeof *buffer);
+}
+
+static inline void csdl_wayland_close(csdl_wayland *wayland) {
+    for (int index = 0; index < CSDL_WAYLAND_BUFFERS; index++)
+        csdl_wayland_discard(wayland, &wayland->buffers[index]);
+    if (wayland->shm) wayland->destroy(wayland->shm);
+    if (wayland->registry) wayland->destroy(wayland->registry);
+    if (wayland->queue) wayland->destroy_queue(wayland->queue);
+    if (wayland->library) dlclose(wayland->library);
+    free(wayland);
+}
+
+// Returns the memory of a window without buffers; NULL if the window is not one of Wayland or the compositor is gone.
+static inline csdl_wayland *csdl_wayland_open(const csdl_system_info *information) {
+    static void (*registry_events[])(void) = {
+        (void (*)(void))csdl_wayland_global, (void (*)(void))csdl_wayland_global_removed};
+    static void (*shm_events[])(void) = {(void (*)(void))csdl_wayland_format};
+    if (information->subsystem != CSDL_SYSTEM_WAYLAND || !information->display || !information->surface) return NULL;
+    csdl_wayland *wayland = (csdl_wayland *)calloc(1, sizeof(csdl_wayland));
+    if (!wayland) return NULL;
+    (wayland->display = information->display), (wayland->surface = information->surface);
+    void *library = wayland->library = dlopen("libwayland-client.so.0", RTLD_NOW | RTLD_NOLOAD);
+    void *(*create_queue)(void *) = NULL, *(*wrap)(void *) = NULL;
+    void (*set_queue)(void *, void *) = NULL, (*unwrap)(void *) = NULL;
+    int (*round_trip)(void *, void *) = NULL;
+    const void *registry_interface = NULL;
+    int is_complete = library != NULL;
+#define CSDL_WAYLAND_FIND(member, name) \
+    if (is_complete) is_complete = (*(void **)&(member) = dlsym(library, name)) != NULL;
+    CSDL_WAYLAND_FIND(wayland->marshal, "wl_proxy_marshal")
+    CSDL_WAYLAND_FIND(wayland->construct, "wl_proxy_marshal_constructor")
+    CSDL_WAYLAND_FIND(wayland->construct_versioned, "wl_proxy_marshal_constructor_versioned")
+    CSDL_WAYLAND_FIND(wayland->listen, "wl_proxy_add_listener")
+    CSDL_WAYLAND_FIND(wayland->destroy, "wl_proxy_destroy")
+    CSDL_WAYLAND_FIND(wayland->destroy_queue, "wl_event_queue_destroy")
+    CSDL_WAYLAND_FIND(wayland->dispatch, "wl_display_dispatch_queue_pending")
+    CSDL_WAYLAND_FIND(wayland->flush, "wl_display_flush")
+    CSDL_WAYLAND_FIND(wayland->error, "wl_display_get_error")
+    CSDL_WAYLAND_FIND(create_queue, "wl_display_create_queue")
+    CSDL_WAYLAND_FIND(wrap, "wl_proxy_create_wrapper")
+    CSDL_WAYLAND_FIND(unwrap, "wl_proxy_wrapper_destroy")
+    CSDL_WAYLAND_FIND(set_queue, "wl_proxy_set_queue")
+    CSDL_WAYLAND_FIND(round_trip, "wl_display_roundtrip_queue")
+    CSDL_WAYLAND_FIND(registry_interface, "wl_registry_interface")
+    CSDL_WAYLAND_FIND(wayland->shm_interface, "wl_shm_interface")
+    CSDL_WAYLAND_FIND(wayland->pool_interface, "wl_shm_pool_interface")
+    CSDL_WAYLAND_FIND(wayland->buffer_interface, "wl_buffer_interface")
+#undef CSDL_WAYLAND_FIND
+    // Events of our objects must not wait for SDL, and SDL's must not be dispatched here.
+    void *wrapper = is_complete ? wrap(wayland->display) : NULL;
+    if (wrapper && (wayland->queue = create_queue(wayland->display))) {
+        set_queue(wrapper, wayland->queue);
+        // wl_display.get_registry
+        wayland->registry = wayland->construct(wrapper, 1, registry_interface, NULL);
+    }
+    if (wrapper) unwrap(wrapper);
+    if (wayland->registry && wayland->listen(wayland->registry, registry_events, wayland) == 0
+        && round_trip(wayland->display, wayland->queue) >= 0 && wayland->shm_name) {
+        // wl_registry.bind
+        wayland->shm = wayland->construct_versioned(
+            wayland->registry, 0, wayland->shm_interface, 1, wayland->shm_name, "wl_shm", 1, NULL);
+        if (wayland->shm && wayland->listen(wayland->shm, shm_events, NULL) == 0) return wayland;
+    }
+    csdl_wayland_close(wayland);
+    return NULL;
+}
+
+// Returns whether there is a buffer that the compositor does not read. SDL reads the events of all queues.
+static inline int csdl_wayland_is_ready(csdl_wayland *wayland) {
+    wayland->dispatch(wayland->display, wayland->queue);
+    for (int index = 0; index < CSDL_WAYLAND_BUFFERS; index++)
+        if (!wayland->buffers[index].is_busy) return 1;
+    return 0;
+}
+
+// Returns a buffer of a size that the compositor does not read; NULL if it reads all of them or there is no memory.
+// `is_new` is whether it has no content.
+static inline csdl_wayland_buffer *csdl_wayland_next(csdl_wayland *wayland, int width, int height, int *is_new) {
+    static void (*buffer_events[])(void) = {(void (*)(void))csdl_wayland_released};
+    csdl_wayland_buffer *buffer = NULL;
+    for (int index = 0; index < CSDL_WAYLAND_BUFFERS && !buffer; index++)
+        if (!wayland->buffers[index].is_busy) buffer = &wayland->buffers[index];
+    if (!buffer || width <= 0 || height <= 0 || width > 32768 || height > 32768) return NULL;
+    *is_new = !buffer->buffer || buffer->width != width || buffer->height != height;
+    if (!*is_new) return buffer;
+    csdl_wayland_discard(wayland, buffer);
+    size_t length = (size_t)width * (size_t)height * 4;
+    if (length > INT32_MAX) return NULL;
+    int descriptor = memfd_create("pcast-window", MFD_CLOEXEC);
+    if (descriptor < 0) return NULL;
+    uint8_t *pixels = ftruncate(descriptor, (off_t)length) == 0
+        ? (uint8_t *)mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0) : (uint8_t *)MAP_FAILED;
+    if (pixels != (uint8_t *)MAP_FAILED) {
+        (buffer->pixels = pixels), (buffer->length = length), (buffer->width = width), (buffer->height = height);
+        // wl_shm.create_pool, wl_shm_pool.create_buffer with the format XRGB8888, and wl_shm_pool.destroy
+        void *pool = wayland->construct(
+            wayland->shm, 0, wayland->pool_interface, NULL, descriptor, (int32_t)length);
+        if (pool) {
+            buffer->buffer = wayland->construct(
+                pool, 0, wayland->buffer_interface, NULL, 0, width, height, width * 4, 1u);
+            wayland->marshal(pool, 1);
+            wayland->destroy(pool);
+        }
+        if (!buffer->buffer || wayland->listen(buffer->buffer, buffer_events, buffer) != 0)
+            csdl_wayland_discard(wayland, buffer);
+    }
+    close(descriptor);
+    return buffer->buffer ? buffer : NULL;
+}
+
+// Shows a buffer. Returns 1; 0 if the connection to the compositor is broken.
+static inline int csdl_wayland_show(csdl_wayland *wayland, csdl_wayland_buffer *buffer) {
+    buffer->is_busy = 1;
+    // wl_surface.attach, damage and commit
+    wayland->marshal(wayland->surface, 1, buffer->buffer, 0, 0);
+    wayland->marshal(wayland->surface, 2, 0, 0, buffer->width, buffer->height);
+    wayland->marshal(wayland->surface, 6);
+    wayland->flush(wayland->display);
+    return wayland->error(wayland->display) == 0;
 }
 
 #endif

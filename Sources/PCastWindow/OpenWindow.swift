@@ -95,6 +95,8 @@ struct OpenWindow {
             if earliest > now { return .waits(until: earliest) }
         }
         guard makeCanvas() else { return .failed(sdl.reason) }
+        // The display reports when there is memory again.
+        guard canvas!.isReady() else { return .waits(until: now + .milliseconds(10)) }
         let work = state.take()
         guard canvas!.draw(work.frame, work.arrangement) else {
             failures += 1
@@ -112,14 +114,17 @@ struct OpenWindow {
     private mutating func makeCanvas() -> Bool {
         if canvas != nil { return true }
         let drawing = state.options.drawing
-        if drawing == .accelerated || (drawing == .automatic && (Self.hasGraphicsProcessor || system != "x11")) {
+        // The thread of an SDL whose X server has ended may hold locks of OpenGL.
+        let mayUseOpenGL = !sdl.isCopy && drawing != .software
+        if mayUseOpenGL, drawing == .accelerated || Self.hasGraphicsProcessor {
             canvas = TextureCanvas(
-                sdl, window: pointer, isSynchronized: mayWaitForDisplay,
-                isEmulationRefused: drawing == .automatic && system == "x11")
+                sdl, window: pointer, isSynchronized: mayWaitForDisplay, isEmulationRefused: drawing == .automatic)
         }
         let isTexture = canvas != nil
         if isTexture { WindowThread.closesAtExit }
-        if canvas == nil, drawing != .accelerated { canvas = MemoryCanvas(sdl, window: pointer) }
+        if canvas == nil, !mayUseOpenGL || drawing != .accelerated {
+            canvas = WaylandCanvas(sdl, window: pointer) ?? MemoryCanvas(sdl, window: pointer)
+        }
         if canvas != nil { state.draws(with: "\(system), \(isTexture ? "OpenGL" : "libyuv")") }
         return canvas != nil
     }

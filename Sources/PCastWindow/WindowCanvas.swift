@@ -151,10 +151,67 @@ struct MemoryCanvas: WindowCanvas {
     }
 }
 
+/// Draws with libyuv to memory that a Wayland compositor shares (wl_shm). It never waits for the compositor, while emulated
+/// OpenGL waits for each frame, and so misses others.
+struct WaylandCanvas: WindowCanvas {
+    private let sdl: SDLLibrary
+    private let window: UnsafeMutableRawPointer
+    private let memory: UnsafeMutablePointer<csdl_wayland>
+    private let painter = FramePainter()
+    /// The rectangles of the frames in the buffers, around which these are already black. There are at most
+    /// `CSDL_WAYLAND_BUFFERS`.
+    private var targets: [UnsafeMutablePointer<csdl_wayland_buffer>: FrameRectangle] = [:]
+
+    /// Returns nil if the window is not one of Wayland.
+    init?(_ sdl: SDLLibrary, window: UnsafeMutableRawPointer) {
+        var information = csdl_system_info()
+        (information.major, information.minor, information.patch) = (2, 0, 18)
+        guard sdl.calls.GetWindowWMInfo(window, &information) == 1, let memory = csdl_wayland_open(&information) else {
+            return nil
+        }
+        (self.sdl, self.window, self.memory) = (sdl, window, memory)
+    }
+
+    var isSynchronized: Bool { false }
+
+    var dimensions: Dimensions {
+        var (width, height): (Int32, Int32) = (0, 0)
+        sdl.calls.GetWindowSize(window, &width, &height)
+        return Dimensions(width: Int(width), height: Int(height))
+    }
+
+    func isReady() -> Bool { csdl_wayland_is_ready(memory) == 1 }
+
+    mutating func draw(_ frame: VideoFrame?, _ arrangement: FrameArrangement) -> Bool {
+        let size = dimensions
+        var isNew: Int32 = 0
+        guard let buffer = csdl_wayland_next(memory, Int32(size.width), Int32(size.height), &isNew),
+            let pixels = buffer.pointee.pixels
+        else { return false }
+        let placement =
+            frame.map { arrangement.placement($0.dimensions, on: size) }
+            ?? .init(part: FrameRectangle(size), target: FrameRectangle(Dimensions(width: 0, height: 0)))
+        // Memory of the kernel is black when it is new.
+        if isNew == 0, targets[buffer] != placement.target { memset(pixels, 0, buffer.pointee.length) }
+        targets[buffer] = placement.target
+        if let frame {
+            painter.paint(
+                frame, part: placement.part, mirrored: arrangement.mirroring, turned: arrangement.rotation,
+                at: placement.target, of: pixels, stride: size.width * 4)
+        }
+        return csdl_wayland_show(memory, buffer) == 1
+    }
+
+    func close() { csdl_wayland_close(memory) }
+}
+
 /// The drawing method of a window. Only the window thread uses it.
 protocol WindowCanvas {
     /// Whether drawing waits for the display's next refresh.
     var isSynchronized: Bool { get }
+
+    /// Returns whether there is memory to draw to. Otherwise the display still reads all of it.
+    func isReady() -> Bool
 
     /// Draws a frame, or black without one. Returns false if the window's surface is lost and must be created again.
     mutating func draw(_ frame: VideoFrame?, _ arrangement: FrameArrangement) -> Bool
@@ -163,4 +220,8 @@ protocol WindowCanvas {
     var dimensions: Dimensions { get }
 
     func close()
+}
+
+extension WindowCanvas {
+    func isReady() -> Bool { true }
 }

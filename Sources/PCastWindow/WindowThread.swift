@@ -25,7 +25,6 @@ final class WindowThread: Sendable {
         /// The windows that may be open, which are notified if the display is lost.
         var windows: [WindowState] = []
         var isRunning = false
-        var isDisplayLost = false
         /// The descriptor that wakes the thread; nil while it does not run.
         var wakeDescriptor: WakeDescriptor?
         var thread: pthread_t?
@@ -113,14 +112,18 @@ final class WindowThread: Sendable {
 
     private func run() {
         BrokenPipe.blockOnThisThread()
-        guard let sdl = SDLLibrary.shared else { return refuse(.missing(SDLLibrary.missing)) }
+        let sdl: SDLLibrary
+        do throws(WindowError) {
+            sdl = try SDLLibrary.current()
+        } catch {
+            return refuse(error)
+        }
         let wakeDescriptor: WakeDescriptor
         do throws(IOError) {
             wakeDescriptor = try WakeDescriptor()
         } catch {
             return refuse(.refused("\(error)"))
         }
-        if state.withLock({ $0.isDisplayLost }) { return refuse(.displayLost) }
         state.withLock { $0.thread = pthread_self() }
         // The program handles signals and the closing of the last window itself.
         _ = sdl.calls.SetHint("SDL_NO_SIGNAL_HANDLERS", "1")
@@ -136,8 +139,8 @@ final class WindowThread: Sendable {
             sdl.calls.QuitSubSystem(UInt32(CSDL_INIT_VIDEO))
             return refuse(.refused("there is no display: set DISPLAY or WAYLAND_DISPLAY"))
         }
-        // Emulated OpenGL behind a window's memory costs ten times as much as X11's own copy. On Wayland, SDL 2 always
-        // needs it.
+        // Emulated OpenGL behind a window's memory costs ten times as much as X11's own copy. On Wayland, SDL 2 has no
+        // other memory, and `WaylandCanvas` is used.
         if system == "x11" { _ = sdl.calls.SetHint("SDL_FRAMEBUFFER_ACCELERATION", "0") }
         state.withLock { $0.wakeDescriptor = wakeDescriptor }
         var windows = OpenWindows(sdl, system: system)
@@ -202,18 +205,20 @@ final class WindowThread: Sendable {
 
     /// Handles the loss of the connection to the X server within an SDL call. The handler must not return, because SDL
     /// assumes that the process ends. SDL must not be called again, not even to quit. So this thread stays here forever
-    /// after it has notified all windows. It does nothing on other threads.
+    /// after it has notified all windows, and the next window is opened by a copy of SDL on another thread. It does
+    /// nothing on other threads.
     private func loseDisplay() {
         let lost: (windows: [WindowState], endings: [@Sendable () -> Void])? = state.withLock { state in
             guard let thread = state.thread, pthread_equal(thread, pthread_self()) != 0 else { return nil }
             defer { (state.windows, state.endings) = ([], []) }
-            state.isDisplayLost = true
             return (state.windows, state.endings)
         }
         guard let lost else { return }
-        for window in lost.windows where window.isOpen { window.closed(.lost(reason: "the display was closed")) }
-        for ending in lost.endings { ending() }
+        SDLLibrary.abandon()
+        // A window that is opened from now on starts another thread.
         refuse(.displayLost)
+        for window in lost.windows where window.isOpen { window.closed(.lost(reason: OpenWindows.displayClosed)) }
+        for ending in lost.endings { ending() }
         while true { pause() }
     }
 }
@@ -226,7 +231,7 @@ public enum WindowError: Error, Hashable, Sendable, CustomStringConvertible {
     /// There is no display, or it refused the window. Contains SDL's error.
     case refused(String)
 
-    /// The connection to the X server broke. SDL cannot be used again in this process.
+    /// The connection to the display broke while the window was opened, or the process has lost too many displays.
     case displayLost
 
     /// The error, and what to install if SDL is missing.
@@ -248,6 +253,9 @@ struct OpenWindows {
     private var windows: [OpenWindow] = []
     /// The file descriptor that becomes readable with display events; nil if it is unknown.
     private(set) var connection: Int32?
+
+    /// The reason of windows whose display server has ended.
+    static let displayClosed = "the display was closed"
 
     init(_ sdl: SDLLibrary, system: String) {
         (self.sdl, self.system) = (sdl, system)
@@ -277,8 +285,9 @@ struct OpenWindows {
         state.closed(event)
     }
 
-    mutating func closeAll() {
-        for window in windows { close(window.state, as: .lost(reason: "the program ends")) }
+    mutating func closeAll(_ reason: String = "the program ends") {
+        for window in windows { close(window.state, as: .lost(reason: reason)) }
+        connection = nil
     }
 
     /// Draws frames that are due. Returns the time at which the next one is due; nil for none.
@@ -330,6 +339,8 @@ struct OpenWindows {
             windows[index].state.events.notify(.clicked)
         case UInt32(CSDL_EVENT_RENDER_TARGETS_RESET), UInt32(CSDL_EVENT_RENDER_DEVICE_RESET):
             for index in windows.indices { windows[index].discardCanvas() }
+        // SDL's other reasons, signals and the last window, are switched off. So the compositor of Wayland has ended.
+        case UInt32(CSDL_EVENT_QUIT): closeAll(Self.displayClosed)
         default: break
         }
     }
@@ -343,7 +354,8 @@ struct OpenWindows {
 
     private mutating func findConnection(by window: OpenWindow) {
         var information = csdl_system_info()
-        (information.major, information.minor) = (2, 0)
+        // SDL reports displays of Wayland to programs of 2.0.6 and later only.
+        (information.major, information.minor, information.patch) = (2, 0, 18)
         guard sdl.calls.GetWindowWMInfo(window.pointer, &information) == 1 else { return }
         let number = csdl_connection(&information)
         connection = number < 0 ? nil : number

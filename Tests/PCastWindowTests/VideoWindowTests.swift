@@ -9,7 +9,7 @@ import Testing
     "Windows",
     .enabled(if: DisplayServer.isInstalled, "left out: windows: Xvfb is not installed (apt-get install xvfb)"),
     .enabled(
-        if: SDLLibrary.shared != nil, "left out: windows: SDL 2 is not installed (apt-get install libsdl2-2.0-0)"),
+        if: SDLLibrary.isInstalled, "left out: windows: SDL 2 is not installed (apt-get install libsdl2-2.0-0)"),
     .enabled(if: WindowProgram.path != nil, "left out: windows: PCastWindowing was not built"),
     .timeLimit(.minutes(5)), .serialized)
 struct VideoWindowTests {

@@ -395,6 +395,35 @@ struct AudioPresenterTests {
         #expect((42_000...60_000).contains(loud), "\(loud) samples are loud")
     }
 
+    @Test("a renderer that finishes plays all audio that it has received", .timeLimit(.minutes(5)))
+    func finishes() async throws {
+        let file = PlayedFile()
+        let renderer = try StreamRenderer(options: StreamRendererOptions(audioDevice: file.pcm))
+        #expect(await until { renderer.audioOutputStatistics.map { $0.latency > .zero } == true })
+        // The packets arrive on a thread of their own, because other tests delay this one.
+        let pushing = try WorkerThread(name: "pushing", precedence: .media) {
+            do {
+                let encoder = try OpusEncoder(channels: 2, bitrate: Bitrate(bitsPerSecond: 96_000))
+                let begin = MonotonicClock.reference()
+                // After silence, a tone of 200 ms arrives before it is due.
+                for index in 0..<80 as Range<Int64> {
+                    FramePacing.sleep(until: begin.instant + .milliseconds(20 * min(index, 70)))
+                    var frame = Tone.frame(index)
+                    if index < 70 { frame.samples = Array(repeating: 0, count: frame.samples.count) }
+                    frame.captureTime = begin.wallTime + .milliseconds(20 * index)
+                    for packet in try encoder.encode(frame) { renderer.push(packet) }
+                }
+            } catch {
+                Issue.record(error)
+            }
+            renderer.finish()
+        }
+        pushing.join()
+        let loud = file.samples.filter { abs($0) > 0.05 }.count
+        // A fifteenth of a sine is below that level.
+        #expect((7_000...9_600).contains(loud), "\(loud) samples are loud")
+    }
+
     @Test("a missing device is reported, and leaves nothing behind")
     func absent() {
         #expect(throws: IOError.self) { _ = try AudioPresenter(name: "hw:31,0") }

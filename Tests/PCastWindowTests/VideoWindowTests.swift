@@ -163,6 +163,28 @@ struct VideoWindowTests {
         #expect(try program.ask("open").hasPrefix("refused"))
     }
 
+    @Test("a window is opened again after its display has ended, on each of the next displays")
+    func reopened() throws {
+        var server = try DisplayServer()
+        let program = try WindowProgram(display: server.display)
+        defer { program.end() }
+        _ = try program.ask("window 400 300")
+        for counter in 1...4 {
+            #expect(try program.ask("display \(server.display)") == "done")
+            #expect(try program.ask("open") == "open")
+            let user = try DisplayUser(server)
+            _ = try program.ask("show 400 300 \(counter)")
+            let seen = try user.look { Self.shows($0, Self.upright, x: 200, y: 150, width: 400, height: 300) }
+            #expect(Self.shows(seen, Self.upright, x: 200, y: 150, width: 400, height: 300))
+            #expect(try program.ask("drawing") == "x11, libyuv")
+            server.end()
+            _ = try program.ask("show 400 300 \(counter)")
+            #expect(try program.event("event lost").contains("the display was closed"))
+            server = try DisplayServer()
+        }
+        #expect(program.end() == 0)
+    }
+
     /// Showing a frame wakes the thread of windows. This must not use the display, which ended the program in one of
     /// three rounds. SDL must not continue without the display, which crashed in one of six rounds.
     @Test("a display that ends closes the window and not the program, for any frame rate", arguments: 0..<6)

@@ -43,6 +43,7 @@ struct WindowTestSetup {
             window.map { "shown \($0.statistics.framesShown) left out \($0.statistics.framesLeftOut)" } ?? "none"
         case "drawing": window?.drawing ?? "none"
         case "libraries": libraries
+        case "display": display(words)
         default: "what is \(command)?"
         }
     }
@@ -107,6 +108,13 @@ struct WindowTestSetup {
             $0.arrangement = FrameArrangement(
                 aspectRatioMode: mode, mirroring: FrameMirroring(rawValue: mirroring), rotation: turn)
         }
+    }
+
+    /// Performs `display NAME`: sets the display of windows that are opened later, by `DISPLAY` or `WAYLAND_DISPLAY`.
+    private func display(_ words: [String]) -> String {
+        guard let name = words.first else { return "no display" }
+        setenv(name.hasPrefix(":") ? "DISPLAY" : "WAYLAND_DISPLAY", name, 1)
+        return "done"
     }
 
     /// Whether SDL is loaded.

@@ -1,4 +1,5 @@
 public import PCastCore
+import PCastIO
 public import PCastRendering
 import PCastWebRTC
 import PCastWindow
@@ -33,6 +34,7 @@ public final class Renderer: Sendable {
     private let stream: MediaStream
     private let options: RendererOptions
     private let first = Promise<Instant?>()
+    private let over = Promise<Bool>()
     private let sizes = EventBroadcaster<Dimensions>()
     private let measured = EventBroadcaster<ViewerStatistics>()
     /// The text of the captions on the displayed frame; nil for none.
@@ -76,7 +78,7 @@ public final class Renderer: Sendable {
                 rendering.playoutDelayOverride = state.playoutDelayOverride
                 rendering.notify(measured)
                 state.rendering = rendering
-                stream.lifecycle.whenEnded { [weak self] _ in self?.stop() }
+                stream.lifecycle.whenEnded { [weak self] in self?.finish($0) }
                 return nil
             } catch {
                 return PCastError(.failed, .device, "rendering cannot begin: \(error)")
@@ -101,8 +103,31 @@ public final class Renderer: Sendable {
         state.withLock { $0.audioTap = tap }
     }
 
-    /// Ends rendering. The last frame and the summary stay available. A window that the renderer created is closed. It
-    /// has no effect when it is called again.
+    /// Ends rendering after the end of the stream. Media that was received before is presented at its times first, by a
+    /// thread of its own, unless this client has ended the stream.
+    private func finish(_ info: StreamEndedInfo) {
+        guard let rendering, info.ender != .stop else { return stop() }
+        do throws(IOError) {
+            _ = try WorkerThread(name: "finish-stream") { [weak self] in
+                rendering.finish()
+                self?.stop()
+            }
+        } catch {
+            stop()
+        }
+    }
+
+    /// Waits until rendering has ended: by ``stop()``, or after the last frame and the last audio of a stream that has
+    /// ended. It returns at once if rendering has not begun.
+    public var stopped: Void {
+        get async { if rendering != nil { _ = await over.settled } }
+    }
+
+    /// Ends rendering. Media that was received and is not presented yet is discarded. The last frame and the summary stay
+    /// available. A window that the renderer created is closed. It has no effect when it is called again.
+    ///
+    /// After the end of the stream, rendering ends by itself, when the last frame was shown and the last audio was played
+    /// (``stopped``).
     public func stop() {
         let (rendering, created, surfacesEnded) = state.withLock { state in
             state.isStopped = true
@@ -119,6 +144,7 @@ public final class Renderer: Sendable {
         first.resolve(nil)
         sizes.finish()
         measured.finish()
+        over.resolve(true)
     }
 
     private var rendering: Rendering? { state.withLock { $0.rendering } }

@@ -197,21 +197,38 @@ final class Rendering: Sendable {
         }
     }
 
+    /// Ends the input, presents the media that was received at its times, and ends the run. It waits for that. `stop()`
+    /// ends it earlier.
+    func finish() {
+        commands.withLock { _ in endInput() }
+        renderer.finish()
+        stop()
+    }
+
     /// Ends the run.
     func stop() {
         commands.withLock { _ in
-            let (leave, sampler, captions, shift) = state.withLock { state in
-                state.isStopped = true
-                defer { (state.leave, state.sampler, state.captions) = (nil, nil, nil) }
-                return (state.leave, state.sampler, state.captions, state.shift)
+            endInput()
+            let (sampler, captions) = state.withLock { state in
+                defer { (state.sampler, state.captions) = (nil, nil) }
+                return (state.sampler, state.captions)
             }
-            leave?()
             sampler?.cancel()
             captions?.cancel()
-            shift?.stop()
-            playback?.stop()
             renderer.stop()
         }
+    }
+
+    /// Ends the input of media for good.
+    private func endInput() {
+        let (leave, shift) = state.withLock { state in
+            state.isStopped = true
+            defer { state.leave = nil }
+            return (state.leave, state.shift)
+        }
+        leave?()
+        shift?.stop()
+        playback?.stop()
     }
 
     var isMuted: Bool {

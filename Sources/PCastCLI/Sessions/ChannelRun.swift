@@ -178,6 +178,8 @@ struct ChannelRun: Sendable {
     private func render(_ channel: Channel, on showing: DisplayTarget?) async {
         var rendered: RenderedStream?
         for await stream in channel.stream.values {
+            // The last frames of a stream that has ended are shown, unless another follows.
+            if stream == nil, rendered?.stream.endedInfo != nil { await rendered?.renderer.stopped }
             rendered?.renderer.stop()
             // A stream that cannot be rendered has ended already. The next one follows.
             rendered = stream.flatMap { try? RenderedStream($0, at: showing, recording: nil) }

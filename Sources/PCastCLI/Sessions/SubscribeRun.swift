@@ -52,6 +52,7 @@ struct SubscribeRun: Sendable {
                         return await reportSubscription(first, target, since: beginning)
                     }
                     let now = SystemClock.monotonic()
+                    shown.value.renderer.stop()
                     // A stream that cannot be rendered has ended already, and its end is reported.
                     guard let next = try? RenderedStream(stream, at: showing, recording: nil) else { return }
                     if shown.value.renderer.isAudioMuted { next.renderer.muteAudio() }
@@ -62,6 +63,8 @@ struct SubscribeRun: Sendable {
             group.addTask { await client.elapse(plan.duration) }
             if let showing { group.addTask { await showing.follow { await perform($0, shown.value.renderer) } } }
             let cause = await client.end.wait()
+            // The last frames of a stream that has ended are shown.
+            if case .stream = cause, shown.value.stream.endedInfo != nil { await shown.value.renderer.stopped }
             shown.value.renderer.stop()
             group.cancelAll()
             return cause

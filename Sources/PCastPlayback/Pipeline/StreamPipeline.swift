@@ -202,10 +202,14 @@ package final class StreamPipeline: PlaybackPipeline {
         }
         change { presentation, _ in presentation.opened(tracks) }
         stream.whenEnded { [weak self, name] ended in
-            self?.change { presentation, now in
-                let info = StreamEndedInfo(
-                    ender: .platform, reason: ended.reason, reasonDescription: ended.reasonDescription)
-                presentation.ended(info, name: name, at: now)
+            Task { [weak self] in
+                // The last frames are displayed before the end.
+                await self?.state.withLock { $0.renderer }?.stopped
+                self?.change { presentation, now in
+                    let info = StreamEndedInfo(
+                        ender: .platform, reason: ended.reason, reasonDescription: ended.reasonDescription)
+                    presentation.ended(info, name: name, at: now)
+                }
             }
         }
         do throws(PCastError) {

@@ -26,6 +26,10 @@ final class AudioPipeline: Sendable {
     private let measuresTestSignal: Bool
     private let presenter: AudioPresenter?
     private let thread = Mutex<WorkerThread?>(nil)
+    /// Ends when the decoding thread has ended.
+    private let decoding = CancellableSleep()
+    /// The time in which the output plays the last audio.
+    private let playing = CancellableSleep()
 
     init(
         shared: SharedRendererState, callbacks: RendererCallbacks, options: StreamRendererOptions
@@ -35,7 +39,10 @@ final class AudioPipeline: Sendable {
         measuresTestSignal = options.measuresTestSignal
         presenter = try options.audioDevice.map { name throws(IOError) in try AudioPresenter(name: name) }
         do throws(IOError) {
-            let worker = try WorkerThread(name: "decode-audio", precedence: .media) { [self] in run() }
+            let worker = try WorkerThread(name: "decode-audio", precedence: .media) { [self] in
+                run()
+                decoding.cancel()
+            }
             thread.withLock { $0 = worker }
         } catch {
             presenter?.stop()
@@ -54,12 +61,27 @@ final class AudioPipeline: Sendable {
     func restart() {
         queue.removeAll()
         presenter?.discardPending()
+        shared.withLock { $0.audioEnd = nil }
     }
 
     /// The output on which others may play audio while nothing is pushed here; nil without one.
     var output: (any AudioOutput)? { presenter.map { LentAudioOutput($0) } }
 
+    /// Accepts no more audio. That which is queued is still played.
+    func close() { queue.close() }
+
+    /// Waits until all audio has been played, at most until `deadline`, and stops.
+    func finish(by deadline: Instant) {
+        queue.close()
+        _ = decoding.sleep(until: deadline)
+        if presenter != nil, let end = shared.withLock({ $0.audioEnd }) {
+            _ = playing.sleep(until: min(end + AudioSchedule.tolerance, deadline))
+        }
+        stop()
+    }
+
     func stop() {
+        playing.cancel()
         queue.removeAll()
         queue.close()
         thread.withLock { $0 }?.join()
@@ -121,6 +143,7 @@ final class AudioPipeline: Sendable {
         let timedAudio = line.append(audio, due: due, ready: ready)
         let isMuted = shared.withLock { state in
             state.meter.scheduled(timedAudio)
+            state.audioEnd = timedAudio.start + timedAudio.audio.length
             if measuresTestSignal {
                 state.meter.played(audio, at: timedAudio.start, wallTime: now.wallTime(at: timedAudio.start))
             }

@@ -160,6 +160,24 @@ package final class StreamRenderer: Sendable {
     /// The state in the group of synchronized viewers; nil without a group.
     package var membership: SharedPlayout.Membership? { shared.withLock { $0.synchronizer.shared?.membership } }
 
+    /// The longest time in which `finish` decodes what is queued, in addition to the playout delay.
+    private static let decodingTime = TimeSpan.seconds(1)
+
+    /// The longest playout delay for which `finish` waits.
+    private static let longestPlayoutDelay = TimeSpan.seconds(10)
+
+    /// Presents the frames and the audio that are queued at their times, waits for that, and then stops. More media is
+    /// not accepted. It waits at most until `deadline`; nil for the playout delay and a second. `stop` ends it earlier.
+    package func finish(by deadline: Instant? = nil) {
+        let delay = min(playoutDelay ?? .zero, Self.longestPlayoutDelay)
+        let deadline = deadline ?? MonotonicClock.now() + delay + Self.decodingTime
+        // Both kinds of media end at the same time.
+        video.close()
+        audio.close()
+        video.finish(by: deadline)
+        audio.finish(by: deadline)
+    }
+
     /// Stops the threads and waits for them. Queued frames and audio are discarded. It may be called repeatedly, but
     /// not from a callback.
     package func stop() {

@@ -34,6 +34,8 @@ struct RendererState {
     var meter: RenderMeter
     var lastFrame: VideoFrame?
     var isMuted = false
+    /// The time at which the last audio so far ends; nil without any.
+    var audioEnd: Instant?
     var surface: (any RenderSurface)?
     var onFrameReady: FrameReadyCallback?
 }

@@ -27,6 +27,8 @@ final class VideoPipeline: Sendable {
     private let presenter: FramePresenter?
     private let onKeyFrameNeeded: (@Sendable () -> Void)?
     private let thread = Mutex<WorkerThread?>(nil)
+    /// Ends when the decoding thread has ended.
+    private let decoding = CancellableSleep()
 
     init(
         shared: SharedRendererState, callbacks: RendererCallbacks, options: StreamRendererOptions
@@ -39,7 +41,10 @@ final class VideoPipeline: Sendable {
             options.synchronization == .immediate
             ? nil
             : try FramePresenter(screen: screen) { shared.withLock { $0.meter.counts.framesDropped += 1 } }
-        let worker = try WorkerThread(name: "decode-video", precedence: .media) { [self] in run() }
+        let worker = try WorkerThread(name: "decode-video", precedence: .media) { [self] in
+            run()
+            decoding.cancel()
+        }
         thread.withLock { $0 = worker }
     }
 
@@ -80,6 +85,17 @@ final class VideoPipeline: Sendable {
         queue.removeAll()
         gate.withLock { $0 = KeyFrameGate() }
         catchUp.withLock { $0 = CatchUp() }
+    }
+
+    /// Accepts no more frames. Those that are queued are still presented.
+    func close() { queue.close() }
+
+    /// Waits until all frames have been presented, at most until `deadline`, and stops.
+    func finish(by deadline: Instant) {
+        queue.close()
+        _ = decoding.sleep(until: deadline)
+        presenter?.finish(by: deadline)
+        stop()
     }
 
     func stop() {
@@ -276,13 +292,17 @@ final class FramePresenter: Sendable {
 
     private let queue = FrameQueue<Entry>(capacity: FramePresenter.capacity)
     private let sleep = CancellableSleep()
+    /// Ends when the thread has ended.
+    private let presenting: CancellableSleep
     private let thread: WorkerThread
 
     /// Starts the thread. `dropped` is called for each frame that is dropped. Throws `IOError` if no thread can be
     /// created.
     init(screen: VideoScreen, dropped: @escaping @Sendable () -> Void) throws(IOError) {
-        let (queue, sleep) = (queue, sleep)
+        let (queue, sleep, presenting) = (queue, sleep, CancellableSleep())
+        self.presenting = presenting
         thread = try WorkerThread(name: "present-video", precedence: .media) {
+            defer { presenting.cancel() }
             while let entry = queue.pop() {
                 guard sleep.sleep(until: entry.due) else { return }
                 let lateness = MonotonicClock.now() - entry.due
@@ -298,6 +318,13 @@ final class FramePresenter: Sendable {
     /// Queues a frame. Returns false if an older frame was dropped for it.
     func present(_ frame: VideoFrame, at due: Instant) -> Bool {
         queue.push(Entry(frame: frame, due: due)) == nil
+    }
+
+    /// Waits until all frames have been presented, at most until `deadline`, and stops.
+    func finish(by deadline: Instant) {
+        queue.close()
+        _ = presenting.sleep(until: deadline)
+        stop()
     }
 
     func stop() {

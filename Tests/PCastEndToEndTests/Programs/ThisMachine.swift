@@ -77,6 +77,16 @@ enum ThisMachine {
     /// Whether a session with PipeWire can be started, and programs that play on it.
     static let hasPipeWireAudio = hasWaylandDesktop && can("audio of PipeWire", when: ["pw-play"])
 
+    /// Whether windows can be opened on a Wayland desktop.
+    static let hasWaylandWindows: Bool = {
+        guard hasWaylandDesktop else { return false }
+        guard let handle = dlopen("libSDL2-2.0.so.0", RTLD_LAZY) else {
+            return dropFrame("windows of Wayland desktops", "SDL 2 is not installed (apt-get install libsdl2-2.0-0)")
+        }
+        dlclose(handle)
+        return true
+    }()
+
     /// nginx, as it is installed or as scripts/peers has unpacked it without starting a service; nil if there is none.
     static let nginx: String? = {
         let unpacked = "\(cache)/nginx/usr/sbin/nginx"

@@ -202,10 +202,12 @@ def strip(counter, width):
     return row
 
 
-parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("--every", type=int, default=1, help="the number of refreshes for each frame (default %(default)s)")
-options = parser.parse_args()
-try:
-    Window(Compositor(), options.every).run()
-except (BrokenPipeError, ConnectionResetError):
-    pass
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--every", type=int, default=1, help="the number of refreshes for each frame (default %(default)s)")
+    options = parser.parse_args()
+    try:
+        Window(Compositor(), options.every).run()
+    except (BrokenPipeError, ConnectionResetError):
+        pass

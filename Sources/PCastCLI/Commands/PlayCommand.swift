@@ -74,6 +74,17 @@ struct PlayCommand: AsyncCommand {
                 "Serve an overlay: the pages of this directory, or the example page for a program with this name.",
                 valueName: "name-or-directory"))
         var overlay: String?
+
+        @Option(
+            help: ArgumentHelp(
+                "Web page that is seen around the video while an overlay scales it down.", valueName: "address"))
+        var background: String?
+
+        @Option(help: ArgumentHelp("Chromium program that renders the background.", valueName: "program"))
+        var browser = "chromium"
+
+        @Flag(help: "Disable the browser's sandbox, as root requires. A malicious page then has this user's rights.")
+        var backgroundWithoutSandbox = false
     }
 
     @Argument(
@@ -115,6 +126,8 @@ struct PlayCommand: AsyncCommand {
             screenshot: playback.screenshot,
             isLooping: playback.loop, isMuted: playback.muted,
             audioLanguage: playback.audioLanguage.flatMap { LanguageTag($0) }, overlay: overlays.overlay,
+            background: overlays.background, browser: overlays.browser,
+            isBackgroundSandboxed: !overlays.backgroundWithoutSandbox,
             timeline: try timeline.plan(), timelineStart: timeline.start)
         try await PlayRun(plan, Console(output)).run()
     }

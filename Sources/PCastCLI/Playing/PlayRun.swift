@@ -51,6 +51,7 @@ struct PlayRun: Sendable {
         (player.speed, player.loop, player.muted) = (plan.speed, plan.isLooping, plan.isMuted)
         let timeline = plan.timeline.map { PlayTimeline($0, of: player) }
         let overlay = try plan.overlay.map { try PlayOverlay($0, of: player, with: controls, timeline: timeline) }
+        let background = try await openBackground(behind: player)
         let (events, positions) = (player.events(), player.positions())
         player.set(videos: plan.videos, play: true)
         if let start = plan.start { player.startSeek(to: start.duration) }
@@ -69,6 +70,7 @@ struct PlayRun: Sendable {
             if let controls { group.addTask { await follow(controls) } }
             if let overlay { group.addTask { try await overlay.serve(console) } }
             if let timeline { group.addTask { try await timeline.follow(console) } }
+            if let background { group.addTask { await keep(background) } }
             let cause = await end.wait()
             overlay?.end()
             timeline?.end()
@@ -80,6 +82,30 @@ struct PlayRun: Sendable {
             await player.settled()
             return cause
         }
+    }
+
+    // MARK: Background
+
+    private func openBackground(behind player: Player) async throws -> RenderedPage? {
+        guard let address = plan.background else { return nil }
+        do throws(PageError) {
+            return try await RenderedPage.open(
+                address, behind: player, browser: plan.browser, isSandboxed: plan.isBackgroundSandboxed)
+        } catch {
+            if error == .needsUser { throw CommandFailure(.unusableArguments, "\(error).") }
+            throw CommandFailure(.nothingToPlay, describing: error)
+        }
+    }
+
+    /// Keeps the background until the run ends. If its browser ends before, the background is black.
+    private func keep(_ page: RenderedPage) async {
+        let reason = await withTaskCancellationHandler {
+            await page.ended()
+        } onCancel: {
+            Task { await page.close() }
+        }
+        await page.close()
+        if !Task.isCancelled { console.warn("The background is not rendered any more: \(reason).") }
     }
 
     // MARK: Keys
@@ -233,6 +259,11 @@ struct PlayPlan: Sendable {
     var audioLanguage: LanguageTag?
     /// The name of a program, or a folder with the pages of an overlay; nil for no overlay.
     var overlay: String?
+    /// The address of the page around scaled video; nil for black.
+    var background: String?
+    /// The browser that renders the background.
+    var browser = "chromium"
+    var isBackgroundSandboxed = true
     var timeline: PlayTimeline.Plan?
 
     /// The capture time of the first frame of the first item; nil for the time in the media.

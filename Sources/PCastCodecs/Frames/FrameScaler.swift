@@ -5,6 +5,7 @@ package import PCastCore
 /// may use it at a time.
 package final class FrameScaler {
     private let pool: VideoFramePool
+    private let blender = GraphicBlender()
 
     /// Creates a scaler.
     package init() { pool = VideoFramePool() }
@@ -35,16 +36,21 @@ package final class FrameScaler {
         scale(FramePlanes(frame, part: part), to: dimensions, like: frame)
     }
 
-    /// Returns a black frame of the same size that shows the whole frame in `target` (squeeze-back), which leaves space
-    /// for graphics beside it. The rectangle is clipped and rounded down to even numbers because of 4:2:0. If it is
-    /// empty, the result is black.
-    package func draw(_ frame: VideoFrame, into target: FrameRectangle) -> VideoFrame {
-        let canvas = newFrame(of: frame.dimensions, like: frame)
+    /// Returns a frame of the same size that shows the whole frame in `target` (squeeze-back), which leaves space for
+    /// graphics beside it. Around the frame is `background`, stretched over the result, and black where that is
+    /// transparent or nil. The rectangle is clipped and rounded down to even numbers because of 4:2:0. If it is empty, the
+    /// result is the background.
+    package func draw(
+        _ frame: VideoFrame, into target: FrameRectangle, over background: Graphic? = nil
+    ) -> VideoFrame {
+        var canvas = newFrame(of: frame.dimensions, like: frame)
         let halfHeight = (frame.dimensions.height + 1) / 2
         // Black in limited range (ITU-R BT.601-7, section 2.5.3).
         canvas.planeY.update(repeating: 16, count: canvas.strideY * frame.dimensions.height)
         canvas.planeU.update(repeating: 128, count: canvas.strideUV * halfHeight)
         canvas.planeV.update(repeating: 128, count: canvas.strideUV * halfHeight)
+        // Without memory for the background, it stays black.
+        if let background, let drawn = try? blender.blend(background, over: canvas) { canvas = drawn }
         let (x, y) = (max(target.x, 0) & ~1, max(target.y, 0) & ~1)
         let width = min(target.width, frame.dimensions.width - x) & ~1
         let height = min(target.height, frame.dimensions.height - y) & ~1

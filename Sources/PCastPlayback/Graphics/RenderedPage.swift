@@ -6,11 +6,12 @@ import PCastJSON
 import PCastOverlay
 import Synchronization
 
-/// A web page that is rendered over the frames of a ``PlaybackCapture``, for viewers without a browser.
+/// A web page that is rendered over the frames of a ``PlaybackCapture``, for viewers without a browser, or behind the scaled
+/// video of a ``Player``.
 ///
 /// The page has its own layout size and is scaled to each frame. Its background is transparent unless the page sets
 /// one. A headless Chromium renders it after each change. The newest image is drawn over the frames until the next one,
-/// at most 30 times per second. The page's audio is mixed with that of the content. Images and audio are presented 0.2 s
+/// at most 30 times per second. The audio of a page over a capture is mixed with that of the content. Images and audio are presented 0.2 s
 /// after the browser has drawn and played them. There is no input, and there are no dialogs.
 ///
 /// If the page belongs to an overlay, it receives the messages of the overlay's player, as a page of ``OverlayBridge``
@@ -37,7 +38,8 @@ public final class RenderedPage: Sendable {
         let reason: String
         do throws(AudioFailure) {
             return try await open(
-                address, dimensions, over: capture, browser, isSandboxed, overlay, withAudio: true)
+                address, dimensions, on: PageLayer { [capture] in capture.setGraphic($0) }, browser, isSandboxed, overlay,
+                capturing: capture)
         } catch {
             switch error {
             case .page(let error): throw error
@@ -47,9 +49,30 @@ public final class RenderedPage: Sendable {
         // Another browser is started, which plays no audio on this host.
         do throws(AudioFailure) {
             let page = try await open(
-                address, dimensions, over: capture, browser, isSandboxed, overlay, withAudio: false)
+                address, dimensions, on: PageLayer { [capture] in capture.setGraphic($0) }, browser, isSandboxed, overlay,
+                capturing: nil)
             page.sessions.audioFailure.withLock { $0 = reason }
             return page
+        } catch {
+            switch error {
+            case .page(let error): throw error
+            case .audio(let why): throw .ended(why)
+            }
+        }
+    }
+
+    /// Opens a page and begins to render it as the background of a player's video. It is seen around the video while that
+    /// is scaled (``Player/setVideoScale(_:)``), instead of black, and it has no effect if the player's frames are not
+    /// composed. It is silent, and receives no messages. The other parameters and errors are those of a page over the frames
+    /// of a capture.
+    public static func open(
+        _ address: String, dimensions: Dimensions = Dimensions(width: 1280, height: 720), behind player: Player,
+        browser: String = "chromium", isSandboxed: Bool = true
+    ) async throws(PageError) -> RenderedPage {
+        let composition = player.composition
+        let layer = PageLayer { composition?.setBackground($0) }
+        do throws(AudioFailure) {
+            return try await open(address, dimensions, on: layer, browser, isSandboxed, nil, capturing: nil)
         } catch {
             switch error {
             case .page(let error): throw error
@@ -65,13 +88,13 @@ public final class RenderedPage: Sendable {
         case audio(String)
     }
 
+    /// Opens a page. `capture` receives its audio; nil for none.
     private static func open(
-        _ address: String, _ dimensions: Dimensions, over capture: PlaybackCapture, _ program: String,
-        _ isSandboxed: Bool, _ overlay: Overlay?, withAudio: Bool
+        _ address: String, _ dimensions: Dimensions, on layer: PageLayer, _ program: String, _ isSandboxed: Bool,
+        _ overlay: Overlay?, capturing capture: PlaybackCapture?
     ) async throws(AudioFailure) -> RenderedPage {
-        let layer = PageLayer(over: capture)
         // The title is secret, so that a page cannot have itself captured.
-        let title = withAudio ? "pcast-\(UUID().uuidString)" : nil
+        let title = capture == nil ? nil : "pcast-\(UUID().uuidString)"
         let sessions = PageSessions(overlay)
         let page: RenderedPage
         do throws(PageError) {
@@ -104,13 +127,13 @@ public final class RenderedPage: Sendable {
     /// Configures the page and loads it. `title` is the title by which the capture of its audio finds it; nil for no
     /// audio.
     private func load(
-        _ address: String, _ dimensions: Dimensions, _ title: String?, over capture: PlaybackCapture
+        _ address: String, _ dimensions: Dimensions, _ title: String?, over capture: PlaybackCapture?
     ) async throws(AudioFailure) {
         let reason: String?
         do throws(PageError) {
             let (target, session) = try await browser.openTab(
                 title.map { "data:text/html,<title>\($0)</title>" } ?? "about:blank")
-            reason = if let title { await audioReason(title, of: target, over: capture) } else { nil }
+            reason = if let title, let capture { await audioReason(title, of: target, over: capture) } else { nil }
             if reason == nil { try await show(address, dimensions, in: session) }
         } catch {
             throw .page(error)
@@ -285,10 +308,11 @@ private final class PageLayer: Sendable {
     /// The maximum number of images that wait, a third of a second. Of more, the oldest one is left out.
     private static let maximumWaiting = 10
 
-    private let capture: PlaybackCapture
+    private let sink: @Sendable (Graphic?) -> Void
     private let state = Mutex(State())
 
-    init(over capture: PlaybackCapture) { self.capture = capture }
+    /// Creates a layer. `sink` draws an image from now on; nil for none.
+    init(_ sink: @escaping @Sendable (Graphic?) -> Void) { self.sink = sink }
 
     /// Draws an image, a PNG file in Base64, when it is due. `drawn` is the time at which the browser has drawn it; nil
     /// if unknown.
@@ -313,7 +337,7 @@ private final class PageLayer: Sendable {
                 if remaining > .zero { try? await Task.sleep(for: remaining.duration) }
                 // An image that is late is left out if another one follows.
                 if remaining == .zero, state.withLock({ !$0.waiting.isEmpty }) { continue }
-                if let graphic { state.withLock { if !$0.isRemoved { capture.setGraphic(graphic) } } }
+                if let graphic { state.withLock { if !$0.isRemoved { sink(graphic) } } }
             }
         }
     }
@@ -332,7 +356,7 @@ private final class PageLayer: Sendable {
     /// Removes the layer.
     func remove() {
         state.withLock { state in
-            if !state.isRemoved { capture.setGraphic(nil) }
+            if !state.isRemoved { sink(nil) }
             state.isRemoved = true
             state.waiting = []
         }

@@ -5,13 +5,15 @@ import PCastIO
 import PCastOverlay
 import Synchronization
 
-/// Scales the frames of a player as an overlay requests (`bridgeVideoScale`): it draws a smaller frame on black. It
-/// animates the change of the scale, also while no new frame arrives.
+/// Scales the frames of a player as an overlay requests (`bridgeVideoScale`): it draws a smaller frame over a background,
+/// or on black without one. It animates the change of the scale, also while no new frame arrives.
 package final class FrameComposition: Sendable {
     private struct State {
         /// The last frame before scaling; nil before the first.
         var last: VideoFrame?
         var shownAt: Instant?
+        /// The image around scaled frames; nil for black.
+        var background: Graphic?
         nonisolated(unsafe) let squeezeBack = FrameScaler()
     }
 
@@ -25,6 +27,8 @@ package final class FrameComposition: Sendable {
     private static let interval = DispatchTimeInterval.milliseconds(16)
     /// The minimum time since the last frame before an animation draws another.
     private static let minimumInterval = TimeSpan.milliseconds(12)
+    /// The time after which a frame counts as a still picture, which is drawn again with a new background.
+    private static let still = TimeSpan.milliseconds(100)
 
     private let sink: @Sendable (VideoFrame) -> Void
     /// The state, which is locked while a frame is passed to the sink, because the sink accepts one at a time.
@@ -47,6 +51,17 @@ package final class FrameComposition: Sendable {
         state.withLock { state in
             state.last = frame
             draw(&state, at: MonotonicClock.now())
+        }
+    }
+
+    /// Sets the image around scaled frames from now on, and around a still picture; nil for black.
+    func setBackground(_ background: Graphic?) {
+        state.withLock { state in
+            state.background = background
+            let now = MonotonicClock.now()
+            // Moving frames are drawn when they arrive.
+            guard let shownAt = state.shownAt, now - shownAt > Self.still else { return }
+            draw(&state, at: now)
         }
     }
 
@@ -87,7 +102,7 @@ package final class FrameComposition: Sendable {
         let target = FrameRectangle(
             x: Int((scaledFrame.x * width).rounded()), y: Int((scaledFrame.y * height).rounded()),
             width: Int((scaledFrame.width * width).rounded()), height: Int((scaledFrame.height * height).rounded()))
-        display(state.squeezeBack.draw(frame, into: target))
+        display(state.squeezeBack.draw(frame, into: target, over: state.background))
     }
 
     private func display(_ frame: VideoFrame) {

@@ -11,6 +11,9 @@ extension Player {
     /// the player's frames are not composed. ``PlaybackSession/lastFrame`` is the frame of the content.
     public var displayedFrame: VideoFrame? { pipelines.displayedFrame }
 
+    /// The composition of the frames; nil if they are not composed.
+    var composition: FrameComposition? { pipelines.composition }
+
     /// Animates the scale of the video around a fixed point. ``PlayerEvent/Kind/videoScaleChanged(_:)`` reports the
     /// beginning, even if the scale is unchanged. Returns false, without effect, if the player's frames are not
     /// composed or the scale is not valid (``VideoScale/isValid``).

@@ -1,4 +1,6 @@
 import Dispatch
+import Foundation
+import PCastCodecs
 import PCastCore
 import PCastOverlay
 import Synchronization
@@ -93,9 +95,45 @@ struct FrameCompositionTests {
         asking.withLock { $0 = nil }
     }
 
+    @Test("a scaled frame is drawn over the background, also while it is a still picture", .timeLimit(.minutes(5)))
+    func background() async throws {
+        let drawn = ChangeSignal()
+        let composition = FrameComposition { _ in drawn.raise() }
+        let player = Self.player(composition)
+        /// Returns the luma at the left and at the right of the displayed frame.
+        func lumas() -> [UInt8]? { player.displayedFrame.map { [$0.planeY[8], $0.planeY[56]] } }
+        func sees(_ expected: [UInt8]) async {
+            while true {
+                let count = drawn.count
+                if let lumas = lumas(), zip(lumas, expected).allSatisfy({ abs(Int($0) - Int($1)) <= 2 }) { return }
+                await drawn.wait(since: count)
+            }
+        }
+        composition.show(Self.white)
+        await sees([200, 200])
+        player.setVideoScale(Self.wide(0.5))
+        await sees([200, 16])
+        // White is 235 in limited range. A frame without a scale covers the background.
+        let white = try Graphic(premultipliedPNG: Array(#require(Data(base64Encoded: Self.whitePNG))))
+        composition.setBackground(white)
+        composition.show(Self.white)
+        await sees([200, 235])
+        composition.setBackground(nil)
+        composition.show(Self.white)
+        await sees([200, 16])
+        composition.setBackground(white)
+        player.setVideoScale(.full)
+        await sees([200, 200])
+    }
+
     private static func wide(_ share: Double) -> VideoScale {
         VideoScale(scaleX: share, scaleY: 1, pivotX: 0, pivotY: 0, duration: 0)
     }
+
+    /// A white image of 2x2 pixels.
+    private static let whitePNG =
+        "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAYAAABytg0kAAAA"
+        + "DklEQVR4nGP4DwUMMAYAj4IP8TylVlEAAAAASUVORK5CYII="
 
     private static let white: VideoFrame = {
         let dimensions = Dimensions(width: 64, height: 36)

@@ -35,7 +35,7 @@ extension EndToEnd {
             return surface.frame
         }
 
-        @Test("a scaled frame is drawn over the page, a full one covers it, and without the page it is drawn over black")
+        @Test("a scaled frame is drawn over the page, a full one covers it, and without the page it is on black")
         func background() async throws {
             try await TestWorkspace.run { workspace in
                 let film = try await StampedRecording.make("film.mp4", seconds: 6, in: workspace)

@@ -10,7 +10,7 @@ extension EndToEnd {
     struct WaylandWindowTests {
         private static let size = Dimensions(width: 640, height: 360)
 
-        /// A program with a window, which obeys commands (`PCastWindowing`).
+        /// A program with a window that commands control (`PCastWindowing`).
         private struct Windowing {
             let program: RunningProgram
 

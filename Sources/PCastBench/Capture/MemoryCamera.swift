@@ -5,9 +5,12 @@ import PCastDevices
 import PCastIO
 import Synchronization
 
-/// A camera whose buffers are a file in memory: raw YUYV frames, dequeued at a constant rate and repeated.
+/// A camera whose buffers are a file in memory: raw YUYV frames, dequeued at a constant rate and repeated. Larger frames
+/// are scaled like those of a camera that lacks a size.
 final class MemoryCamera: VideoSource {
     let dimensions: Dimensions
+    /// The size of the frames in memory.
+    private let captured: Dimensions
     let nominalFrameRate: Double
     /// The number of frames until it ends.
     private let count: Int
@@ -15,15 +18,15 @@ final class MemoryCamera: VideoSource {
     private let sleep = CancellableSleep()
     private let thread = Mutex<WorkerThread?>(nil)
 
-    init(path: String, dimensions: Dimensions, frameRate: Int, count: Int) throws {
-        self.dimensions = dimensions
+    init(path: String, captured: Dimensions, dimensions: Dimensions, frameRate: Int, count: Int) throws {
+        (self.captured, self.dimensions) = (captured, dimensions)
         self.count = count
         nominalFrameRate = Double(frameRate)
         frames = try Data(contentsOf: URL(fileURLWithPath: path), options: .alwaysMapped)
-        guard frames.count >= frameSize else { throw BenchFailure("\(path) contains no frame of \(dimensions)") }
+        guard frames.count >= frameSize else { throw BenchFailure("\(path) contains no frame of \(captured)") }
     }
 
-    private var frameSize: Int { dimensions.width * dimensions.height * 2 }
+    private var frameSize: Int { captured.width * captured.height * 2 }
 
     func start(
         deliver: @escaping @Sendable (VideoSample) -> Void, ended: @escaping @Sendable (SourceEnd) -> Void
@@ -40,7 +43,7 @@ final class MemoryCamera: VideoSource {
     }
 
     private func run(_ deliver: (VideoSample) -> Void) {
-        let converter = RawFrameConverter()
+        let (converter, scaler) = (RawFrameConverter(), FrameScaler())
         let rate = ClockRate(hertz: Int64(nominalFrameRate))
         let origin = MonotonicClock.now()
         frames.withUnsafeBytes { bytes in
@@ -50,10 +53,10 @@ final class MemoryCamera: VideoSource {
                 // The time of dequeuing, from which the time to encoding is measured.
                 let frame = try? converter.convert(
                     UnsafeRawBufferPointer(rebasing: bytes[offset..<offset + frameSize]), format: .yuyv,
-                    dimensions: dimensions, stride: dimensions.width * 2, isFullRange: false,
+                    dimensions: captured, stride: captured.width * 2, isFullRange: false,
                     captureTime: MonotonicClock.wallTime(),
                     timestamp: MediaTime(ticks: Int64(index), rate: rate))
-                if let frame { deliver(.frame(frame)) }
+                if let frame { deliver(.frame(scaler.scale(frame, to: dimensions))) }
             }
         }
     }

@@ -50,6 +50,8 @@ struct CaptureWorkerCommand: AsyncParsableCommand {
     @Option var camera: String?
     @Option var width: Int
     @Option var height: Int
+    @Option var cameraWidth: Int?
+    @Option var cameraHeight: Int?
     @Option var rate: Int
     @Option var bitrate: Int64
     @Option var seconds: Int
@@ -60,7 +62,10 @@ struct CaptureWorkerCommand: AsyncParsableCommand {
         let source: any VideoSource =
             switch kind {
             case .memory:
-                try MemoryCamera(path: frames ?? "", dimensions: dimensions, frameRate: rate, count: count)
+                try MemoryCamera(
+                    path: frames ?? "",
+                    captured: Dimensions(width: cameraWidth ?? width, height: cameraHeight ?? height),
+                    dimensions: dimensions, frameRate: rate, count: count)
             case .camera:
                 try VideoInput(
                     VideoRequest(

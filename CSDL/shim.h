@@ -5,19 +5,35 @@
 // the first window is opened, so that a build does not require its headers and a program without a window does not load
 // it. The declarations are of SDL 2's stable ABI.
 
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include <dlfcn.h>
-#include <fcntl.h>
-#include <link.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
+
+// Functions of glibc by other names. Their headers are not included, because Swift would then regard this module as that
+// of the types in them, such as timeval, and hide these from files that do not import it.
+extern int csdl_open_file(const char *path, int flags, ...) __asm__("open");
+extern long csdl_read(int descriptor, void *bytes, size_t count) __asm__("read");
+extern long csdl_write(int descriptor, const void *bytes, size_t count) __asm__("write");
+extern int csdl_close_file(int descriptor) __asm__("close");
+extern int csdl_new_memory_file(const char *name, unsigned flags) __asm__("memfd_create");
+extern int csdl_set_length(int descriptor, long length) __asm__("ftruncate");
+extern void *csdl_map(void *address, size_t length, int protection, int flags, int descriptor, long offset)
+    __asm__("mmap");
+extern int csdl_unmap(void *address, size_t length) __asm__("munmap");
+extern int csdl_library_information(void *handle, int request, void *result) __asm__("dlinfo");
+
+// O_RDONLY | O_CLOEXEC, MFD_CLOEXEC, PROT_READ | PROT_WRITE, MAP_SHARED, and RTLD_DI_LINKMAP of Linux.
+enum {
+    CSDL_READ_ONLY = 02000000,
+    CSDL_MEMORY_FILE_CLOSES = 1,
+    CSDL_MAP_READ_WRITE = 3,
+    CSDL_MAP_SHARED = 1,
+    CSDL_LINK_MAP = 2,
+};
+
+// The first fields of struct link_map.
+typedef struct { uintptr_t address; const char *name; } csdl_link_map;
 
 typedef struct { int x, y, w, h; } csdl_rect;
 
@@ -167,19 +183,19 @@ static inline int csdl_load(csdl_library *library, const char **reason) {
 // library by its file. Returns 1 if it was loaded; otherwise 0, and `reason` is the error.
 static inline int csdl_load_copy(csdl_library *library, const char **reason) {
     void *handle = dlopen("libSDL2-2.0.so.0", RTLD_NOW | RTLD_LOCAL);
-    struct link_map *map = NULL;
-    if (!handle || dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0) {
+    csdl_link_map *map = NULL;
+    if (!handle || csdl_library_information(handle, CSDL_LINK_MAP, &map) != 0) {
         *reason = dlerror();
         return 0;
     }
-    int source = open(map->l_name, O_RDONLY | O_CLOEXEC);
-    int target = memfd_create("libSDL2", MFD_CLOEXEC);
+    int source = csdl_open_file(map->name, CSDL_READ_ONLY);
+    int target = csdl_new_memory_file("libSDL2", CSDL_MEMORY_FILE_CLOSES);
     dlclose(handle);
     char bytes[65536];
-    ssize_t count = source < 0 || target < 0 ? -1 : 0;
-    while (count >= 0 && (count = read(source, bytes, sizeof bytes)) > 0) {
-        for (ssize_t written = 0, step; written < count; written += step) {
-            step = write(target, bytes + written, (size_t)(count - written));
+    long count = source < 0 || target < 0 ? -1 : 0;
+    while (count >= 0 && (count = csdl_read(source, bytes, sizeof bytes)) > 0) {
+        for (long written = 0, step; written < count; written += step) {
+            step = csdl_write(target, bytes + written, (size_t)(count - written));
             if (step < 0) {
                 count = -1;
                 break;
@@ -189,13 +205,13 @@ static inline int csdl_load_copy(csdl_library *library, const char **reason) {
     int result = 0;
     if (count == 0) {
         char path[32];
-        snprintf(path, sizeof path, "/proc/self/fd/%d", target);
+        __builtin_snprintf(path, sizeof path, "/proc/self/fd/%d", target);
         result = csdl_find(library, dlopen(path, RTLD_NOW | RTLD_LOCAL), reason);
     } else {
         *reason = "the library cannot be copied";
     }
-    if (source >= 0) close(source);
-    if (target >= 0) close(target);
+    if (source >= 0) csdl_close_file(source);
+    if (target >= 0) csdl_close_file(target);
     return result;
 }
 
@@ -304,7 +320,7 @@ static inline void csdl_wayland_discard(csdl_wayland *wayland, csdl_wayland_buff
         wayland->marshal(buffer->buffer, 0);
         wayland->destroy(buffer->buffer);
     }
-    if (buffer->pixels) munmap(buffer->pixels, buffer->length);
+    if (buffer->pixels) csdl_unmap(buffer->pixels, buffer->length);
     memset(buffer, 0, sizeof *buffer);
 }
 
@@ -315,7 +331,7 @@ static inline void csdl_wayland_close(csdl_wayland *wayland) {
     if (wayland->registry) wayland->destroy(wayland->registry);
     if (wayland->queue) wayland->destroy_queue(wayland->queue);
     if (wayland->library) dlclose(wayland->library);
-    free(wayland);
+    __builtin_free(wayland);
 }
 
 // Returns the memory of a window without buffers; NULL if the window is not one of Wayland or the compositor is gone.
@@ -324,7 +340,7 @@ static inline csdl_wayland *csdl_wayland_open(const csdl_system_info *informatio
         (void (*)(void))csdl_wayland_global, (void (*)(void))csdl_wayland_global_removed};
     static void (*shm_events[])(void) = {(void (*)(void))csdl_wayland_format};
     if (information->subsystem != CSDL_SYSTEM_WAYLAND || !information->display || !information->surface) return NULL;
-    csdl_wayland *wayland = (csdl_wayland *)calloc(1, sizeof(csdl_wayland));
+    csdl_wayland *wayland = (csdl_wayland *)__builtin_calloc(1, sizeof(csdl_wayland));
     if (!wayland) return NULL;
     (wayland->display = information->display), (wayland->surface = information->surface);
     void *library = wayland->library = dlopen("libwayland-client.so.0", RTLD_NOW | RTLD_NOLOAD);
@@ -394,11 +410,12 @@ static inline csdl_wayland_buffer *csdl_wayland_next(csdl_wayland *wayland, int 
     csdl_wayland_discard(wayland, buffer);
     size_t length = (size_t)width * (size_t)height * 4;
     if (length > INT32_MAX) return NULL;
-    int descriptor = memfd_create("pcast-window", MFD_CLOEXEC);
+    int descriptor = csdl_new_memory_file("pcast-window", CSDL_MEMORY_FILE_CLOSES);
     if (descriptor < 0) return NULL;
-    uint8_t *pixels = ftruncate(descriptor, (off_t)length) == 0
-        ? (uint8_t *)mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0) : (uint8_t *)MAP_FAILED;
-    if (pixels != (uint8_t *)MAP_FAILED) {
+    // MAP_FAILED is -1.
+    uint8_t *pixels = csdl_set_length(descriptor, (long)length) == 0
+        ? (uint8_t *)csdl_map(NULL, length, CSDL_MAP_READ_WRITE, CSDL_MAP_SHARED, descriptor, 0) : (uint8_t *)-1;
+    if (pixels != (uint8_t *)-1) {
         (buffer->pixels = pixels), (buffer->length = length), (buffer->width = width), (buffer->height = height);
         // wl_shm.create_pool, wl_shm_pool.create_buffer with the format XRGB8888, and wl_shm_pool.destroy
         void *pool = wayland->construct(
@@ -412,7 +429,7 @@ static inline csdl_wayland_buffer *csdl_wayland_next(csdl_wayland *wayland, int 
         if (!buffer->buffer || wayland->listen(buffer->buffer, buffer_events, buffer) != 0)
             csdl_wayland_discard(wayland, buffer);
     }
-    close(descriptor);
+    csdl_close_file(descriptor);
     return buffer->buffer ? buffer : NULL;
 }
 

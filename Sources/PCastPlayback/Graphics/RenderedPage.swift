@@ -38,7 +38,8 @@ public final class RenderedPage: Sendable {
         let reason: String
         do throws(AudioFailure) {
             return try await open(
-                address, dimensions, on: PageLayer { [capture] in capture.setGraphic($0) }, browser, isSandboxed, overlay,
+                address, dimensions, on: PageLayer { [capture] in capture.setGraphic($0) }, browser, isSandboxed,
+                overlay,
                 capturing: capture)
         } catch {
             switch error {
@@ -49,7 +50,8 @@ public final class RenderedPage: Sendable {
         // Another browser is started, which plays no audio on this host.
         do throws(AudioFailure) {
             let page = try await open(
-                address, dimensions, on: PageLayer { [capture] in capture.setGraphic($0) }, browser, isSandboxed, overlay,
+                address, dimensions, on: PageLayer { [capture] in capture.setGraphic($0) }, browser, isSandboxed,
+                overlay,
                 capturing: nil)
             page.sessions.audioFailure.withLock { $0 = reason }
             return page

@@ -13,10 +13,7 @@ extension Forwarder {
         let stream = streams.address(index)
         stream.pointee.change(layer: layer, to: codec)
         _ = stream.pointee.reviewLayers(clock, at: now)
-        for reader in 0..<readers.endIndex
-        where readers.contains(reader) && readers[reader].publisher == stream.pointee.peer {
-            readers.address(reader).pointee.change(to: codec, layer: layer, at: stream.pointee.layers[layer].log.end)
-        }
+        followCodec(readersOf: index, layer: layer, to: codec, at: now)
         for viewer in stream.pointee.viewers {
             guard viewers[viewer].node == nil else {
                 restartLayer(layer, viewer: viewer)

@@ -64,13 +64,17 @@ struct TrackReader: ~Copyable {
     let use: PublishedUnit.Use
     /// The publisher whose track is read. Another publisher may resume the stream.
     let publisher: PeerID
-    /// The layer; nil for audio.
+    /// The layer of the units; nil for audio.
     let layer: Int?
+    /// The rendition that is read while the layer has a codec that the output cannot have; nil for none.
+    private(set) var substitute: Int?
+    /// The layer that is read; nil for audio.
+    var source: Int? { substitute ?? layer }
     /// The codec of the units.
     private(set) var codec: Codec
     /// The codecs that the output can have.
     private let readable: Set<Codec>
-    /// Whether the track has a codec now that the output cannot have.
+    /// Whether the track has a codec now that the output cannot have, and no rendition is read instead.
     private(set) var isSuspended: Bool
     private var position: Int64
     private var buffer: JitterBuffer
@@ -95,12 +99,27 @@ struct TrackReader: ~Copyable {
     /// Whether a key frame must be requested.
     var needsKeyFrame: Bool { !isSuspended && buffer.needsKeyFrame }
 
-    /// Follows a change of a layer's codec at a position of its log. Units are delivered while the output can have the codec.
-    mutating func change(to codec: Codec, layer: Int, at position: Int64) {
-        guard layer == self.layer else { return }
-        isSuspended = !readable.contains(codec)
-        if !isSuspended { self.codec = codec }
+    /// Follows a change of the layer's codec at a position of its log. Units are delivered while the output can have the codec.
+    /// A rendition that is read already continues, if the output cannot have this codec either.
+    mutating func change(to codec: Codec, at position: Int64) {
+        let isReadable = readable.contains(codec)
+        if !isReadable, substitute != nil { return }
+        substitute = nil
+        isSuspended = !isReadable
+        if isReadable { self.codec = codec }
         buffer.change(to: self.codec)
+        self.position = position
+    }
+
+    /// Returns whether the output can have a codec.
+    func accepts(_ codec: Codec) -> Bool { readable.contains(codec) }
+
+    /// Reads a rendition from a position of its log on. Its units are those of the layer.
+    mutating func begin(substitute: Int, _ codec: Codec, at position: Int64) {
+        self.substitute = substitute
+        isSuspended = false
+        self.codec = codec
+        buffer.change(to: codec)
         self.position = position
     }
 
@@ -160,11 +179,13 @@ extension Forwarder {
         for layer in streams[index].layers.indices where !streams[index].receiver.isRendition(layer) {
             guard let current = streams[index].layers[layer].sourceFormat?.codec else { continue }
             let isReadable = readable.contains(current)
-            // A later publisher of a stream may send a codec that can be packaged.
-            let later = use == .packaging ? streams[index].formats.map(\.codec).first(where: readable.contains) : nil
-            guard let codec = isReadable ? current : later else { continue }
+            // A later publisher of a stream may send a codec that the output can have. Until then a rendition may have it.
+            let later = streams[index].formats.map(\.codec).first(where: readable.contains)
+            let rendition = later == nil ? nil : streams[index].renditionCodec(of: layer)
+            let made = rendition.flatMap { readable.contains($0) ? $0 : nil }
+            guard let codec = isReadable ? current : made ?? (use == .packaging ? later : nil) else { continue }
             let position = streams[index].layers[layer].log.end
-            _ = readers.insert(
+            let number = readers.insert(
                 TrackReader(
                     stream: stream, use: use, publisher: publisher, layer: layer, codec: codec, readable: readable,
                     position: position, isSuspended: !isReadable,
@@ -172,6 +193,7 @@ extension Forwarder {
             codecs[layer] = codec
             addSubscribers(1, of: .video, layer: layer, stream: index, at: now)
             if isReadable { requestKeyFrame(stream: index, layer: layer) }
+            beginSubstitute(reader: number, stream: index, at: now)
         }
         if let codec = streams[index].audio.sourceFormat?.codec, readable.contains(codec) {
             let position = streams[index].audio.log.end
@@ -195,7 +217,46 @@ extension Forwarder {
             guard let index, streams[index].peer == reader.publisher else { continue }
             let type = reader.layer == nil ? MediaType.audio : .video
             addSubscribers(-1, of: type, layer: reader.layer ?? 0, stream: index, at: now)
+            if let substitute = reader.substitute {
+                addSubscribers(-1, of: .video, layer: substitute, stream: index, at: now)
+            }
         }
+    }
+
+    /// Lets the readers of a layer follow a change of its codec, after which its next packet begins a key frame.
+    mutating func followCodec(readersOf index: Int, layer: Int, to codec: Codec, at now: Instant) {
+        for number in 0..<readers.endIndex
+        where readers.contains(number) && readers[number].publisher == streams[index].peer {
+            guard readers[number].layer == layer else { continue }
+            let former = readers[number].substitute
+            readers.address(number).pointee.change(to: codec, at: streams[index].layers[layer].log.end)
+            if let former, readers[number].substitute == nil {
+                addSubscribers(-1, of: .video, layer: former, stream: index, at: now)
+            }
+            beginSubstitute(reader: number, stream: index, at: now)
+        }
+    }
+
+    /// Lets a reader whose output cannot have the codec of a layer read the rendition in the layer's size, if the stream has
+    /// renditions that the output can have. The rendition then counts as watched, so that it is made.
+    private mutating func beginSubstitute(reader number: Int, stream index: Int, at now: Instant) {
+        let rendition = Rendition.transcodedLayer
+        guard readers[number].isSuspended, let layer = readers[number].layer,
+            let codec = streams[index].renditionCodec(of: layer), readers[number].accepts(codec)
+        else { return }
+        readers.address(number).pointee.begin(
+            substitute: rendition, codec, at: streams[index].layers[rendition].log.end)
+        addSubscribers(1, of: .video, layer: rendition, stream: index, at: now)
+        requestKeyFrame(stream: index, layer: rendition)
+    }
+
+    /// Returns the layer of which a key frame must be requested for the units of a layer; nil if an output waits until the
+    /// layer has another codec, so that key frames would be of no use for it.
+    func source(ofUnitsOf layer: Int, _ stream: StreamID) -> Int? {
+        for number in 0..<readers.endIndex where readers.contains(number) && readers[number].stream == stream {
+            if readers[number].layer == layer, let substitute = readers[number].substitute { return substitute }
+        }
+        return awaitsCodec(of: layer, stream) ? nil : layer
     }
 
     /// Returns whether the units of a stream of a publisher are assembled for an output.
@@ -232,7 +293,7 @@ extension Forwarder {
                 continue
             }
             let address = readers.address(number)
-            guard let layer = address.pointee.layer else {
+            guard let layer = address.pointee.source else {
                 address.pointee.read(streams[index].audio, clock, at: now, deliver)
                 continue
             }
@@ -290,12 +351,12 @@ extension SFU {
         forwarder.readUnits(of: streamIndices, at: now, deliver)
     }
 
-    /// Requests a key frame of a layer that is read. It does nothing for an unknown stream or layer, and for a layer that
-    /// has a codec which the output cannot have.
+    /// Requests a key frame of a layer that is read, or of the rendition that is read instead. It does nothing for an unknown
+    /// stream or layer, and for a layer that has a codec which the output cannot have.
     package mutating func requestKeyFrame(of stream: StreamID, layer: Int) {
         guard let index = streamIndices[stream], forwarder.streams[index].receiver.layers.indices.contains(layer),
-            !forwarder.awaitsCodec(of: layer, stream)
+            let source = forwarder.source(ofUnitsOf: layer, stream)
         else { return }
-        forwarder.requestKeyFrame(stream: index, layer: layer)
+        forwarder.requestKeyFrame(stream: index, layer: source)
     }
 }

@@ -38,7 +38,7 @@ extension SFU {
         guard track.pointee.log.end > 0 else { return }
         let count = track.pointee.log.newestKeyFrame.map { track.pointee.log.end - $0 } ?? .max
         guard count > track.pointee.log.capacity / 2 else { return }
-        requestKeyFrame(of: stream, layer: layer)
+        forwarder.requestKeyFrame(stream: index, layer: layer)
     }
 }
 

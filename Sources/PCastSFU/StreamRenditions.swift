@@ -104,6 +104,12 @@ extension PublishedStream {
         return format
     }
 
+    /// Returns the codec of the rendition in the size of a layer of the publisher; nil if the stream has no renditions.
+    func renditionCodec(of layer: Int) -> Codec? {
+        guard layer == 0, receiver.isRendition(Rendition.transcodedLayer) else { return nil }
+        return layers[Rendition.transcodedLayer].sourceFormat?.codec
+    }
+
     /// Adds the rendition for viewers who do not decode the publisher's codec, if it has another one, until the layers are
     /// reviewed.
     mutating func prepareOtherCodec() {

@@ -229,6 +229,85 @@ struct CodecChangeTests {
         #expect(units.count { $0.layer == nil } > 400)
     }
 
+    @Test(
+        "a packager reads renditions while a publisher sends a codec that it cannot have, and the publisher's frames afterwards",
+        arguments: [PublishedUnit.Use.packaging, .transportStream], [false, true])
+    func substitutes(use: PublishedUnit.Use, beginsLate: Bool) throws {
+        let scene = try Scene(hasRenditions: true)
+        let network = scene.network
+        network.sfu.offerRenditions(true, of: SpliceTests.name, at: network.now)
+        func begin() {
+            let tracks = network.sfu.beginReading(
+                VirtualNetwork.stream, codecs: [.h264, .opus], for: use, at: network.now)
+            #expect(tracks == [0: .h264, Int?.none: .opus])
+        }
+        var units: [PublishedUnit] = []
+        var made: [EncodedFrame] = []
+        var encoder = TestFrames(.h264, seed: 99)
+        var wanted: [UInt8] = []
+        var isKeyFrameWanted = false
+        var seen = 0
+        let step: (VirtualNetwork) -> Void = { network in
+            for event in network.events[seen...] {
+                switch event {
+                case .renditionsWanted(SpliceTests.name, let layers):
+                    wanted.append(layers)
+                    // The process of the platform begins with the newest key frame, and ends when nobody needs it.
+                    if layers == 0 {
+                        network.sfu.endReadingForRenditions(VirtualNetwork.stream, at: network.now)
+                    } else {
+                        network.sfu.beginReadingForRenditions(VirtualNetwork.stream, at: network.now)
+                        isKeyFrameWanted = true
+                    }
+                case .renditionKeyFramesWanted(SpliceTests.name, _): isKeyFrameWanted = true
+                default: break
+                }
+            }
+            seen = network.events.count
+            var read: [PublishedUnit] = []
+            network.sfu.readUnits(at: network.now) { read.append($0) }
+            units += read.filter { $0.use == use }
+            for unit in read where unit.use == .renditions {
+                var frame = encoder.next(isKeyFrame: isKeyFrameWanted, captureTime: unit.captureTime)
+                isKeyFrameWanted = false
+                frame.timestamp = MediaTime(ticks: unit.timestamp, rate: .video)
+                made.append(frame)
+                network.sfu.ingestRendition(
+                    frame, layer: Rendition.transcodedLayer, of: SpliceTests.name, at: network.now)
+            }
+        }
+        if !beginsLate { begin() }
+        let first = try scene.publish(.h264, each: step)
+        #expect(wanted.isEmpty, "nothing is transcoded for a publisher with the codec")
+        var (frames, madeBefore) = (0, 0)
+        _ = try scene.publish(.vp8, frames: 250) { network in
+            frames += 1
+            if beginsLate, frames == 50 { begin() }
+            step(network)
+            // A key frame that the packager needs is one of the rendition.
+            if frames == 150 {
+                madeBefore = made.count
+                network.sfu.requestKeyFrame(of: VirtualNetwork.stream, layer: 0)
+                #expect(network.sfu.receivesVideo(VirtualNetwork.stream))
+            }
+        }
+        let third = try scene.publish(.h264, each: step)
+        #expect(wanted == [1 << UInt8(Rendition.transcodedLayer), 0], "\(wanted)")
+        let madeFrames = Set(made.map(\.bytes))
+        let video = units.filter { $0.layer != nil }
+        #expect(video.allSatisfy { $0.codec == .h264 && $0.layer == 0 })
+        #expect(zip(video, video.dropFirst()).allSatisfy { $0.timestamp < $1.timestamp })
+        let substituted = video.filter { madeFrames.contains($0.bytes) }
+        #expect(substituted.count > (beginsLate ? 150 : 200), "\(substituted.count) of \(made.count)")
+        #expect(substituted.first?.isKeyFrame == true)
+        #expect(made.dropFirst(madeBefore).contains { $0.isKeyFrame }, "the request reached the renditions")
+        let others = video.filter { !madeFrames.contains($0.bytes) }
+        #expect(others.map(\.bytes) == ((beginsLate ? [] : first) + third).map(\.bytes))
+        // What is read no longer counts as watched.
+        network.sfu.endReading(VirtualNetwork.stream, for: use, at: network.now)
+        #expect(!network.sfu.isReadingUnits)
+    }
+
     @Test("each layer of a stream changes its codec at its own key frame")
     func layers() throws {
         let scene = try Scene(layers: 2)

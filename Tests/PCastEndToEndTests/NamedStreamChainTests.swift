@@ -310,7 +310,7 @@ extension EndToEnd {
                         last - times[0].upperBound + times[1].lowerBound - began,
                         times[2].lowerBound - times[1].upperBound, times[3].lowerBound - times[2].upperBound,
                     ]
-                    print("\(viewer.name): \(began - last) ms without publisher, missed beyond it and at changes: \(missed)")
+                    print("\(viewer.name): a gap of \(began - last) ms, missed beyond it and at changes: \(missed) ms")
                     #expect(missed.allSatisfy { $0 <= Self.limit }, "\(viewer.name): \(missed)")
                     windows = times
                     try await viewer.end()

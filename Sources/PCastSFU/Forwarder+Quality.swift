@@ -75,6 +75,7 @@ extension Forwarder {
         stream.pointee.quality.noteLimit(at: now)
         stream.pointee.receiver.setBitrateLimit(stream.pointee.quality.request, at: now)
         stream.pointee.quality.isVideoDropped = links.subscribers > 0 && links.blind == links.subscribers
+        forwardLimit(ofSpliced: index, at: now)
         updateReplicas(of: index, at: now)
     }
 

@@ -353,6 +353,18 @@ extension Forwarder {
         setIgnored(true, track: track, target)
     }
 
+    /// Asks the selected publisher of a spliced stream for the bit rate that the links of the stream's viewers carry. Only a
+    /// publisher with a connection of its own on this shard is asked, because others do not change their bit rate.
+    mutating func forwardLimit(ofSpliced target: Int, at now: Instant) {
+        guard splices.count > 0, let number = splice(of: target), let current = splices[number].current,
+            streams.contains(current.index), streams[current.index].peer == current.peer
+        else { return }
+        let limit = streams[target].quality.sharedLimit.bitrate
+        let publisher = streams.address(current.index)
+        guard publisher.pointee.transport != nil else { return }
+        publisher.pointee.quality.setSplicedLimit(limit, at: now)
+    }
+
     private mutating func setIgnored(_ isIgnored: Bool, track: Int, _ target: Int) {
         var ignored: UInt8 = 0
         for layer in streams[target].receiver.layers.indices

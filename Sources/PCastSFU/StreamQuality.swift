@@ -19,6 +19,8 @@ struct StreamQuality {
     var machine = PublisherQuality()
     /// The limit of a single layer because of its viewers' links.
     var sharedLimit = SharedLimit()
+    /// The limit of a publisher because of the links of viewers of a stream that receives its packets; nil for none.
+    private(set) var splicedLimit: (bitrate: Bitrate, at: Instant)?
     /// The limit regardless of its viewers.
     var ceiling = BitrateLimit()
     /// The findings of which the publisher was notified.
@@ -29,6 +31,9 @@ struct StreamQuality {
     /// The time of the last change of the requested limit.
     private var limitChange: Instant?
     private var lastLimit: Bitrate?
+    /// The time after which the limit of a stream that receives the packets no longer applies, because another publisher was
+    /// selected. It is renewed at each examination of the links.
+    private static let splicedLimitAge = TimeSpan.seconds(1 as Int64)
     /// The time after a change during which the publisher's estimate of its uplink only reflects the requested limit.
     private static let limitEcho = TimeSpan.seconds(10 as Int64)
 
@@ -68,20 +73,27 @@ struct StreamQuality {
     }
 
     /// The time since which the publisher has been asked for a lower bit rate; nil if it is not.
-    var askedForLess: Instant? { sharedLimit.bitrate == nil ? nil : limitChange }
+    var askedForLess: Instant? { linksLimit == nil ? nil : limitChange }
+
+    /// The limit because of viewers' links: those of the stream, or of one that receives its packets; nil for none.
+    private var linksLimit: Bitrate? { Self.lower(sharedLimit.bitrate, splicedLimit?.bitrate) }
+
+    /// Sets the limit because of the links of viewers of a stream that receives the packets; nil for none.
+    mutating func setSplicedLimit(_ limit: Bitrate?, at now: Instant) { splicedLimit = limit.map { ($0, now) } }
 
     /// Records when the requested limit changes.
     mutating func noteLimit(at now: Instant) {
-        if sharedLimit.bitrate != lastLimit { limitChange = now }
-        lastLimit = sharedLimit.bitrate
+        if let splicedLimit, now - splicedLimit.at > Self.splicedLimitAge { self.splicedLimit = nil }
+        if linksLimit != lastLimit { limitChange = now }
+        lastLimit = linksLimit
     }
 
-    /// The bit rate to request from the publisher, which is the lower of both limits; nil if there is none.
-    var request: Bitrate? {
-        guard let shared = sharedLimit.bitrate, let most = ceiling.request else {
-            return sharedLimit.bitrate ?? ceiling.request
-        }
-        return min(shared, most)
+    /// The bit rate to request from the publisher, which is the lowest of the limits; nil if there is none.
+    var request: Bitrate? { Self.lower(linksLimit, ceiling.request) }
+
+    private static func lower(_ one: Bitrate?, _ other: Bitrate?) -> Bitrate? {
+        guard let one, let other else { return one ?? other }
+        return min(one, other)
     }
 
     mutating func observation(
@@ -108,7 +120,7 @@ struct StreamQuality {
                     isWithheld: report.map { $0.isAudioWithheld } ?? (audio.isIdle && !receiver.isPaused(.audio)),
                     isPaused: receiver.isPaused(.audio)),
             uplink: evidence(receiver, report, at: now), isVideoCut: report?.isVideoCut ?? false, isAway: isAway,
-            isLowered: sharedLimit.bitrate != nil, isVideoDropped: isVideoDropped)
+            isLowered: linksLimit != nil, isVideoDropped: isVideoDropped)
     }
 
     /// The lowest jitter of all layers. The first packets of a layer after a pause arrive in a burst.
@@ -138,7 +150,7 @@ struct StreamQuality {
         }
         if video.isLost || audio.isLost { evidence.loss = 1 }
         let isEcho =
-            sharedLimit.bitrate != nil || ceiling.request != nil
+            linksLimit != nil || ceiling.request != nil
             || limitChange.map { now - $0 < Self.limitEcho } ?? false
         if !isEcho {
             evidence.estimate = report?.estimate

@@ -83,6 +83,40 @@ struct NarrowLinkQualityTests {
         peer.link.both { $0.rate = rate }
     }
 
+    @Test("the publisher of a spliced stream is asked for what the links of the stream's viewers carry, while it is selected")
+    func spliced() throws {
+        var media = IngestMedia(video: .vp8, hasAudio: true)
+        media.answersKeyFrameRequests = true
+        try network.sfu.publish(
+            SpliceTests.name, stream: VirtualNetwork.stream, ingesting: media, at: network.now)
+        func publish(_ stream: StreamID) throws -> Publisher {
+            let peer = try network.publish(.vp8, stream: stream)
+            #expect(network.run { peer.isConnected })
+            network.sfu.watch(stream, at: network.now)
+            try network.sfu.splice(stream, into: VirtualNetwork.stream, at: network.now)
+            return Publisher(peer, hasAudio: true)
+        }
+        func target(_ publisher: Publisher) throws -> Bitrate { try #require(publisher.peer.connection.estimate).target }
+        var publisher = try publish(StreamID("first"))
+        let viewer = try network.view()
+        publisher.send(seconds: 6, by: network)
+        #expect(viewer.isConnected && rows(of: viewer).isEmpty)
+        #expect(try target(publisher) >= Publisher.wanted)
+
+        narrow(viewer, to: .kilobits(450))
+        publisher.send(seconds: 8, by: network)
+        #expect(try target(publisher) < .kilobits(500))
+
+        // The next publisher is asked, and the former one is not any more.
+        var next = try publish(StreamID("next"))
+        for _ in 0..<8 {
+            next.send(seconds: 1, by: network)
+            publisher.send(seconds: 0.1, by: network)
+        }
+        #expect(try target(next) < .kilobits(500))
+        #expect(try target(publisher) > .kilobits(500))
+    }
+
     @Test("if half of the viewers are limited, the publisher lowers its bit rate, and each peer receives the cause")
     func lowered() throws {
         let (connected, viewers) = try playing(viewers: 2)

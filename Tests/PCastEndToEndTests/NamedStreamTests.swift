@@ -1,5 +1,6 @@
 import Foundation
 import PCast
+import PCastCore
 import Testing
 
 extension EndToEnd {
@@ -85,6 +86,66 @@ extension EndToEnd {
                     try await Self.waitFor("idle", of: "lobby", platform)
                 }
                 try await platform.program.end()
+            }
+        }
+
+        @Test(
+            "sources on demand by HLS, SRT and WHEP of another platform begin with the first viewer, and close after it",
+            .enabled(if: ThisMachine.hasFFmpeg && ThisMachine.hasPython && BuiltProgram.installed("curl") != nil))
+        func protocols() async throws {
+            try await TestWorkspace.run { workspace in
+                // An encoder with a key frame each second publishes to the other platform.
+                let origin = try await LocalPlatform.start(in: workspace, ["--srt-port", "0"], limit: .longestSuite)
+                let port = Int(try #require(try await origin.program.event("listening")["srtPort"].number))
+                let key = try await workspace.token(
+                    LocalPlatform.application, "--type", "publish", "--capability", "streaming")
+                let encoder = try workspace.start(
+                    "\(BuiltProgram.peers)/encode_strip.py",
+                    [
+                        "--size", "384x216", "--url",
+                        "srt://127.0.0.1:\(port)?pkt_size=1316&connect_timeout=60000&streamid=\(key)",
+                    ], limit: .longestSuite, hears: true)
+                let stream = try await origin.stream()
+                let token = try await origin.viewingToken(stream)
+                let query = try #require(token.addingPercentEncoding(withAllowedCharacters: .alphanumerics))
+                let playlist = "\(origin.uri)/video/\(stream)/index.m3u8?token=\(query)"
+                try await workspace.run(
+                    "curl",
+                    ["-sSf", "--retry", "90", "--retry-delay", "1", "--retry-all-errors", "-o", "/dev/null", playlist])
+                let platform = try await Self.start(
+                    in: workspace,
+                    """
+                      hls:
+                        source: '\(playlist)'
+                        onDemand: true
+                        closeAfter: 1s
+                      srt:
+                        source: 'srt://127.0.0.1:\(port)?streamid=#!::m=request,r=\(stream),s=\(token)'
+                        onDemand: true
+                        closeAfter: 1s
+                      whep:
+                        source: 'whep\(origin.uri.dropFirst("http".count))/whep/\(stream)?token=\(query)'
+                        onDemand: true
+                        closeAfter: 1s
+
+                    """, ["--media-allow", "127.0.0.1"])
+                for name in ["hls", "srt", "whep"] {
+                    #expect(try await Self.name(name, of: platform).state == "idle")
+                    let joined = MonotonicClock.now()
+                    let watched = try await WatchedStream.open(name, of: platform)
+                    let first = try #require(await watched.renderer.firstFrame, "\(name) ended")
+                    let time = first - joined
+                    print("the first frame of a source by \(name) on demand: \(time) after the join")
+                    // Only the full run, for which the machine is idle, measures the stated time.
+                    #expect(!ThisMachine.isFull || time <= .seconds(1), "\(name): \(time)")
+                    try await watched.height(216, since: 0)
+                    await watched.close()
+                    try await Self.waitFor("idle", of: name, platform)
+                }
+                try encoder.notify("end")
+                _ = try await encoder.event("ended")
+                try await platform.program.end()
+                try await origin.program.end()
             }
         }
 

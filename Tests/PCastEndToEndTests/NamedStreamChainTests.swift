@@ -19,7 +19,7 @@ extension EndToEnd {
             case rtmp = "384x216"
             case srt = "512x288"
             case whip = "640x360"
-            case rtmpAgain = "448x252"
+            case rtmpAgain = "576x324"
 
             var height: Int { Int(rawValue.split(separator: "x")[1]) ?? 0 }
         }

@@ -109,6 +109,51 @@ struct RecordingPresentationTests {
         #expect(video.segments.last?.uri == "video0/i1-29.m4s")
     }
 
+    @Test("a gap of the video during which the audio is in the next period is in the recording once")
+    func gapAcrossPeriods() throws {
+        // The publisher has another codec for 20 s, and the audio continues with a discontinuity.
+        let absent = Self.segments("video0", 10..<20, from: .seconds(20 as Int64)).map { segment in
+            var segment = segment
+            (segment.isGap, segment.length) = (true, 0)
+            return segment
+        }
+        let segments =
+            Self.segments("video0", 0..<10) + absent + Self.segments("opus", 0..<10)
+            + Self.segments("video0", 20..<30, from: .seconds(40 as Int64), discontinuity: 1)
+            + Self.segments("opus", 10..<30, from: .seconds(20 as Int64), discontinuity: 1)
+        let presentation = RecordingPresentation(Self.renditions, segments, isComplete: true)
+        #expect(presentation.duration == .seconds(60 as Int64))
+        let media = try Self.check(presentation)
+        for playlist in [try #require(media["vod-video0.m3u8"]), try #require(media["vod-opus.m3u8"])] {
+            #expect(playlist.segments.filter(\.isDiscontinuity).count == 1)
+            #expect(playlist.segments.reduce(.zero) { $0 + $1.duration } == .seconds(60 as Int64))
+        }
+        #expect(media["vod-video0.m3u8"]?.segments.count { $0.isGap } == 10)
+        #expect(media["vod-opus.m3u8"]?.segments.contains { $0.isGap } == false)
+        #expect(presentation.position(of: Self.start + .seconds(50 as Int64)) == .seconds(50 as Int64))
+    }
+
+    @Test("all tracks pause between two periods")
+    func commonGap() throws {
+        let absent = ["video0", "opus"].flatMap { name in
+            Self.segments(name, 10..<13, from: .seconds(20 as Int64)).map { segment in
+                var segment = segment
+                (segment.isGap, segment.length) = (true, 0)
+                return segment
+            }
+        }
+        let segments =
+            Self.segments("video0", 0..<10) + Self.segments("opus", 0..<10) + absent
+            + Self.segments("video0", 13..<20, from: .seconds(26 as Int64), discontinuity: 1)
+            + Self.segments("opus", 13..<20, from: .seconds(26 as Int64), discontinuity: 1)
+        let presentation = RecordingPresentation(Self.renditions, segments, isComplete: true)
+        #expect(presentation.duration == .seconds(40 as Int64))
+        for playlist in try Self.check(presentation).values {
+            #expect(playlist.segments.count { $0.isGap } == 3)
+            #expect(playlist.segments.reduce(.zero) { $0 + $1.duration } == .seconds(40 as Int64))
+        }
+    }
+
     @Test("a later rendition of a layer continues its track, and a rendition with little media is left out")
     func renditions() throws {
         let renditions =

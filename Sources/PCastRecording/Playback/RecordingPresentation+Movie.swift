@@ -83,7 +83,7 @@ extension RecordingPresentation {
     /// playlists.
     private func placedSegments(of track: RecordedTrack) -> [PlacedSegment] {
         var placed: [PlacedSegment] = []
-        var rest = track.segments[...]
+        var rest = track.segments.filter { !$0.isGap }[...]
         var offset = TimeSpan.zero
         for (index, period) in periods.enumerated() {
             var position = period.start
@@ -91,7 +91,6 @@ extension RecordingPresentation {
                 rest = rest.dropFirst()
                 guard segment.start + Self.tolerance >= position else { continue }
                 position = segment.start + segment.duration
-                guard !segment.isGap else { continue }
                 placed.append(
                     PlacedSegment(segment: segment, period: index, position: offset + (segment.start - period.start)))
             }

@@ -80,12 +80,16 @@ package struct RecordingPresentation: Sendable {
         periods = Self.periods(of: tracks)
     }
 
+    /// Returns the periods, each from its first to its last media. If all tracks pause at the end of one, it lasts until the
+    /// next one begins. A gap of one track does not count otherwise, because the others may be in the next period already:
+    /// the video ends one when a publisher has a codec that is not recorded, and its audio begins the next one.
     private static func periods(of tracks: [RecordedTrack]) -> [Period] {
         var periods: [Period] = []
         let segments = tracks.flatMap(\.segments).sorted {
             ($0.epoch, $0.discontinuity, $0.start) < ($1.epoch, $1.discontinuity, $1.start)
         }
-        for segment in segments {
+        var gapEnds: [WallTime?] = []
+        for segment in segments where !segment.isGap {
             let end = segment.start + segment.duration
             if let last = periods.last, last.contains(segment) {
                 periods[periods.count - 1].end = max(last.end, end)
@@ -93,7 +97,24 @@ package struct RecordingPresentation: Sendable {
                 periods.append(
                     Period(
                         epoch: segment.epoch, discontinuity: segment.discontinuity, start: segment.start, end: end))
+                gapEnds.append(nil)
             }
+        }
+        var index = 0
+        for segment in segments where segment.isGap {
+            while index < periods.count, !periods[index].contains(segment),
+                (periods[index].epoch, periods[index].discontinuity) < (segment.epoch, segment.discontinuity)
+            {
+                index += 1
+            }
+            guard index < periods.count, periods[index].contains(segment) else { continue }
+            let end = segment.start + segment.duration
+            gapEnds[index] = gapEnds[index].map { max($0, end) } ?? end
+        }
+        for (index, next) in periods.enumerated().dropFirst() {
+            let former = periods[index - 1]
+            guard next.epoch == former.epoch, let gapEnd = gapEnds[index - 1], gapEnd > former.end else { continue }
+            periods[index - 1].end = max(former.end, next.start)
         }
         return periods
     }
@@ -130,7 +151,8 @@ package struct RecordingPresentation: Sendable {
     package func mediaPlaylist(_ name: String) -> MediaPlaylist? {
         guard let track = tracks.first(where: { Self.playlistPrefix + $0.name == name }) else { return nil }
         var listed: [MediaSegment] = []
-        var rest = track.segments[...]
+        // Gaps are stated from the end of a segment to the next one, within the period.
+        var rest = track.segments.filter { !$0.isGap }[...]
         guard let first = rest.first, var initialization = self.initialization(of: first, in: track) else { return nil }
         for (index, period) in periods.enumerated() {
             var position = period.start

@@ -248,6 +248,13 @@ extension EndToEnd {
             return Int64(milliseconds) & ((1 << 40) - 1)
         }
 
+        /// Returns the time of a message of the platform as it is in the time strip.
+        private static func time(ofMessage line: String) throws -> Int64 {
+            let format = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
+            let time = try format.parse(String(line.prefix { $0 != " " }))
+            return Int64((time.timeIntervalSince1970 * 1_000).rounded()) & ((1 << 40) - 1)
+        }
+
         private static func publishingToken(_ workspace: TestWorkspace) async throws -> String {
             try await workspace.token(LocalPlatform.application, "--type", "publish", "--apply-tag", "name:show")
         }
@@ -285,11 +292,14 @@ extension EndToEnd {
                 let last = try await Self.time("ended", "last", of: first)
                 try await NamedStreamTests.waitFor("fallback", of: "show", platform)
                 for viewer in viewers { try await viewer.seesSlate() }
+                let known = platform.program.messages.lines.values.count
                 let second = try Self.encode(
                     .srt,
                     to: "srt://127.0.0.1:\(ports[1])?pkt_size=1316&connect_timeout=60000&streamid=\(token)",
                     in: workspace)
-                let began = try await Self.time("sent", "first", of: second)
+                // FFmpeg reads the first frames before it connects, which takes seconds on a busy machine.
+                let began = try Self.time(
+                    ofMessage: try await platform.program.message(containing: "first media packet", after: known))
                 for viewer in viewers { try await viewer.sees(.srt) }
 
                 // The others replace the publisher before.
@@ -299,6 +309,7 @@ extension EndToEnd {
                 for viewer in viewers { try await viewer.sees(.whip) }
                 let fourth = try Self.encode(.rtmpAgain, to: rtmp, in: workspace)
                 for viewer in viewers { try await viewer.sees(.rtmpAgain) }
+                second.send(SIGTERM)
 
                 var windows: [ClosedRange<Int64>] = []
                 for viewer in viewers {

@@ -178,7 +178,7 @@ extension EndToEnd {
             /// An expression for the number of WHEP sessions that the page has created.
             private static let joins = """
                 performance.getEntriesByType("resource")
-                    .filter(({ name }) => new URL(name).pathname.startsWith("/whep")).length
+                    .filter(({ name }) => ["/whep", "/whep/show"].includes(new URL(name).pathname)).length
                 """
 
             private let joins: JSON

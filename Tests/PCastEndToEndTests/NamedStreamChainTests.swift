@@ -319,7 +319,7 @@ extension EndToEnd {
                         let times = sights.times(of: phase)
                         return try #require(times.first)...(try #require(times.max()))
                     }
-                    // What was captured and not seen, before and after the gap, and at each change.
+                    // The time of capture that was not seen, before and after the gap, and at each change.
                     let missed = [
                         last - times[0].upperBound + times[1].lowerBound - began,
                         times[2].lowerBound - times[1].upperBound, times[3].lowerBound - times[2].upperBound,

@@ -304,7 +304,7 @@ struct CodecChangeTests {
         #expect(made.dropFirst(madeBefore).contains { $0.isKeyFrame }, "the request reached the renditions")
         let others = video.filter { !madeFrames.contains($0.bytes) }
         #expect(others.map(\.bytes) == ((beginsLate ? [] : first) + third).map(\.bytes))
-        // What is read no longer counts as watched.
+        // No reader remains.
         network.sfu.endReading(VirtualNetwork.stream, for: use, at: network.now)
         let isReading = network.sfu.isReadingUnits
         #expect(!isReading)

@@ -89,7 +89,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "sources on demand by HLS, SRT and WHEP of another platform begin with the first viewer, and close after it",
+            "sources on demand by HLS and WHEP of another platform begin with the first viewer, and close after it",
             .enabled(if: ThisMachine.hasFFmpeg && ThisMachine.hasPython && BuiltProgram.installed("curl") != nil))
         func protocols() async throws {
             try await TestWorkspace.run { workspace in
@@ -118,17 +118,13 @@ extension EndToEnd {
                         source: '\(playlist)'
                         onDemand: true
                         closeAfter: 1s
-                      srt:
-                        source: 'srt://127.0.0.1:\(port)?streamid=#!::m=request,r=\(stream),s=\(token)'
-                        onDemand: true
-                        closeAfter: 1s
                       whep:
                         source: 'whep\(origin.uri.dropFirst("http".count))/whep/\(stream)?token=\(query)'
                         onDemand: true
                         closeAfter: 1s
 
                     """, ["--media-allow", "127.0.0.1"])
-                for name in ["hls", "srt", "whep"] {
+                for name in ["hls", "whep"] {
                     #expect(try await Self.name(name, of: platform).state == "idle")
                     let joined = ContinuousClock.now
                     let watched = try await WatchedStream.open(name, of: platform)

@@ -11,6 +11,10 @@ struct MediaURITests {
         #expect(uri.port == 554)
         let place = TransportAddress(ip: .loopbackV4, port: uri.port)
         #expect(uri.text(at: place) == "rtsp://name:word@127.0.0.1:554/one?two=3")
+        // The stream ID of SRT begins with a number sign, and is no fragment.
+        let view = try #require(MediaURI("srt://192.0.2.1:9000?streamid=#!::m=request,r=show"))
+        #expect(view.path == "?streamid=#!::m=request,r=show" && view.port == 9_000)
+        #expect(MediaURI("srt://192.0.2.1:9000#four")?.path == "")
         let six = try #require(MediaURI("srt://[2001:db8::1]:9000?mode=caller"))
         #expect(six.host == "2001:db8::1")
         #expect(six.port == 9_000)

@@ -28,7 +28,12 @@ package struct MediaURI: Hashable, Sendable {
             let colon = text.firstIndex(of: ":"), text[colon...].hasPrefix("://"),
             let scheme = Scheme(rawValue: text[..<colon].lowercased())
         else { return nil }
-        let rest = text[text.index(colon, offsetBy: 3)...].prefix { $0 != "#" }
+        // The stream ID of SRT begins with “#!::”. Programs write it in the query as it is, so it is no fragment.
+        var isQueryOfSRT = false
+        let rest = text[text.index(colon, offsetBy: 3)...].prefix { character in
+            if character == "?", scheme == .srt { isQueryOfSRT = true }
+            return isQueryOfSRT || character != "#"
+        }
         let end = rest.firstIndex { $0 == "/" || $0 == "?" } ?? rest.endIndex
         self.scheme = scheme
         path = String(rest[end...])

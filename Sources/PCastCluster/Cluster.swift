@@ -160,6 +160,9 @@ package final class Cluster: StreamLookup {
     /// The streams of other nodes that are not lost.
     package var remoteStreams: [ClusterStream] { member.withLock { $0.remoteStreams } }
 
+    /// The timelines whose homes are other nodes that are not lost, and the addresses of those.
+    package var remoteTimelines: [(stream: ClusterStream, address: String)] { member.withLock { $0.remoteTimelines } }
+
     /// Whether the directory is connected, and its values are known.
     package var isConnected: Bool { member.withLock { $0.isSynchronized } }
 

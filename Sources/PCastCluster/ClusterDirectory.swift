@@ -115,9 +115,33 @@ extension ClusterStream {
         "\(roomPrefix)\(application)\u{1}\(alias)"
     }
 
-    /// Whether a name is that of the home of a room. Of two nodes that claim a room at the same time, the first one becomes its
-    /// home, whatever the epoch of the other one is, because the room has members then.
-    package static func isRoomHome(_ name: String) -> Bool { name.utf8.starts(with: roomPrefix.utf8) }
+    /// The beginning of names of timelines.
+    private static let timelinePrefix = "\u{1}timeline\u{1}"
+
+    /// Returns the name under which the home of a timeline is announced.
+    package static func timelineHomeName(application: String, league: String, game: String) -> String {
+        "\(timelinePrefix)\(application)\u{1}\(league)\u{1}\(game)"
+    }
+
+    /// Whether a name is that of the home of a timeline.
+    package static func isTimelineHome(_ name: String) -> Bool { name.utf8.starts(with: timelinePrefix.utf8) }
+
+    /// The league and the game of the home of a timeline; nil for other streams.
+    package var timelineGame: (league: String, game: String)? {
+        guard Self.isTimelineHome(name) else { return nil }
+        let prefix = "\(Self.timelinePrefix)\(application)\u{1}"
+        guard name.utf8.starts(with: prefix.utf8) else { return nil }
+        let names = name.utf8.dropFirst(prefix.utf8.count).split(
+            separator: 1, maxSplits: 1, omittingEmptySubsequences: false)
+        guard names.count == 2 else { return nil }
+        return (String(Substring(names[0])), String(Substring(names[1])))
+    }
+
+    /// Whether a name is that of the home of a room or a timeline. Of two nodes that claim one at the same time, the first one
+    /// becomes its home, whatever the epoch of the other one is, because the room has members then.
+    package static func isRoomHome(_ name: String) -> Bool {
+        name.utf8.starts(with: roomPrefix.utf8) || isTimelineHome(name)
+    }
 }
 
 /// The load of a node.

@@ -66,6 +66,17 @@ extension ClusterMember {
         }
     }
 
+    /// The timelines whose homes are other nodes that are not lost, with the names of the nodes and their addresses.
+    package var remoteTimelines: [(stream: ClusterStream, address: String)] {
+        values.values.compactMap { value in
+            guard case .stream(let stream) = value.record, ClusterStream.isTimelineHome(stream.name),
+                publications[stream.name]?.epoch == nil, stream.node != node.name,
+                peers[stream.node]?.isLost == false, case .node(let other) = values[.node(stream.node)]?.record
+            else { return nil }
+            return (stream, other.address)
+        }
+    }
+
     /// Whether a token is revoked.
     package func isRevoked(_ token: String) -> Bool {
         values[.revocation(token)] != nil || requests[.revocation(token)] != nil

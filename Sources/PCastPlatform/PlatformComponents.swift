@@ -39,6 +39,10 @@ struct PlatformComponents: Sendable {
     let clusterRooms: ClusterRooms?
     /// The links of other nodes to their members' rooms here; nil if the platform belongs to no cluster.
     let roomLinks: RoomLinkServer?
+    /// The timelines of all nodes; nil if the platform belongs to no cluster.
+    let clusterTimelines: ClusterTimelines?
+    /// The links of other nodes to the timelines of this one; nil if the platform belongs to no cluster.
+    let timelineLinks: TimelineLinkServer?
     /// The declared streams.
     let names: NamedStreamService
     /// The streams that viewers of channels' names receive.
@@ -168,6 +172,16 @@ struct PlatformComponents: Sendable {
                 rooms: rooms, signer: signer, silence: configuration.roomLinkTimeout, logger: logger)
         } else {
             (clusterRooms, roomLinks) = (nil, nil)
+        }
+        if let cluster, let signer = edges?.signer {
+            let nodes = ClusterTimelines(
+                service: timelines, cluster: cluster.cluster, signer: signer, silence: configuration.roomLinkTimeout,
+                timeout: configuration.timelineHomeTimeout, logger: logger)
+            (clusterTimelines, timelines.nodes.value) = (nodes, nodes)
+            timelineLinks = TimelineLinkServer(
+                timelines: nodes, signer: signer, silence: configuration.roomLinkTimeout)
+        } else {
+            (clusterTimelines, timelineLinks) = (nil, nil)
         }
         credentials = CredentialCheck(authenticator: authenticator)
         dashboard = DashboardAccess(authenticator: authenticator, credentials: credentials)
@@ -325,6 +339,7 @@ struct PlatformComponents: Sendable {
     /// Whether a path other than ``webSocketPath`` is that of a WebSocket.
     func opensWebSocket(at path: String) -> Bool {
         TimelineFeed.isOpen(at: path) || roomLinks != nil && RoomLinkServer.isOpen(at: path)
+            || timelineLinks != nil && TimelineLinkServer.isOpen(at: path)
     }
 
     /// Returns the function that runs for the duration of a WebSocket.
@@ -336,6 +351,9 @@ struct PlatformComponents: Sendable {
         return { connection in
             let path = connection.request.map { String($0.uri.prefix { $0 != "?" }) } ?? Self.webSocketPath
             if let roomLinks, RoomLinkServer.isOpen(at: path) { return try await roomLinks.run(connection) }
+            if let timelineLinks, TimelineLinkServer.isOpen(at: path) {
+                return try await timelineLinks.run(connection)
+            }
             guard path == Self.webSocketPath else { return try await feed.run(connection) }
             guard let reservation = await limiter.reserve(for: connection) else { return }
             await SignalingSession(

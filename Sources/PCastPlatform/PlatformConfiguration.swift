@@ -88,6 +88,8 @@ public struct PlatformConfiguration: Sendable {
     package var roomLinkTimeout = TimeSpan.seconds(6 as Int64)
     /// The time for which a request for a room waits for the node that is its home, or becomes it. It is longer than a lease.
     package var roomHomeTimeout = TimeSpan.seconds(10 as Int64)
+    /// The time for which a producer's request waits for the home of a timeline, before this node records it itself.
+    package var timelineHomeTimeout = TimeSpan.seconds(10 as Int64)
     /// The nodes from which streams are pulled, and the secret of all nodes.
     public var edges = EdgeConfiguration()
     /// The rooms and channels.

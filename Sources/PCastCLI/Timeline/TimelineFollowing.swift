@@ -55,7 +55,8 @@ final class TimelineFollowing: Sendable {
         case .begin(let id, let newest, let from):
             let isOther = state.withLock { state in
                 defer { (state.log, state.attempts) = (id, 0) }
-                let isOther = state.log.map { $0 != id } ?? false
+                // In a cluster, a log may continue another one.
+                let isOther = state.log.map { $0 != id } ?? false && from != state.newest
                 if isOther || from < state.newest { state.newest = from }
                 return isOther
             }

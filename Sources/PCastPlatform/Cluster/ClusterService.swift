@@ -175,6 +175,8 @@ final class ClusterService: Sendable {
         case .nodeLost(let name): logger.warning("a node does not renew its lease", metadata: ["node": "\(name)"])
         case .announced(let name, let epoch):
             logger.debug("a stream is announced", metadata: ["stream": "\(name)", "epoch": "\(epoch)"])
+        case .fenced(let name, _, let node) where ClusterStream.isTimelineHome(name):
+            logger.notice("another node is the home of the timeline", metadata: ["node": "\(node)"])
         case .fenced(let name, let stream, let node) where ClusterStream.isRoomHome(name):
             logger.notice("another node is the home of the room", metadata: ["room": "\(stream)", "node": "\(node)"])
         case .fenced(let name, let stream, let node):

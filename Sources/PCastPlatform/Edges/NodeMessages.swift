@@ -24,6 +24,12 @@ package struct NodeEnvelope: Codable, Sendable {
         case roomRequests
         /// The home of rooms sends responses and events.
         case roomEvents
+        /// A node opens a link to the home of timelines. The nonce is random.
+        case timelineLink
+        /// A node sends requests to the home of timelines. The nonce is of both nodes, with the number of the message.
+        case timelineRequests
+        /// The home of timelines sends revisions and responses.
+        case timelineEvents
         /// An edge requests the reason why a stream has ended. The nonce is random.
         case end
         /// The origin answers. The nonce is that of the request.

@@ -116,7 +116,9 @@ export class Timeline extends EventTarget {
   #take(message) {
     switch (message.type) {
       case "begin":
-        if (this.#log !== null && this.#log !== message.log) this.#deliver(this.#cursor.startOver());
+        // In a cluster, a log may continue another one.
+        if (this.#log !== null && this.#log !== message.log && message.from !== this.#cursor.newest)
+          this.#deliver(this.#cursor.startOver());
         [this.#log, this.#goal] = [message.log, message.newest];
         break;
       case "changes":

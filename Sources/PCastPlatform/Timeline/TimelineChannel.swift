@@ -25,7 +25,8 @@ final class TimelineChannel: Sendable {
     }
 
     private struct State {
-        var log: TimelineLog
+        var replica: TimelineReplica
+        var file: TimelineFile?
         var consumersByLoop: [ObjectIdentifier: EventLoopConsumers] = [:]
         var consumerCount = 0
         var kept: [SequenceNumber: (text: SharedText, last: SequenceNumber)] = [:]
@@ -36,19 +37,28 @@ final class TimelineChannel: Sendable {
         var clock = ProducerClock()
     }
 
-    let id: TimelineLogID
-    private let file: TimelineFile?
     private let state: Mutex<State>
     /// The queue that processes the requests of producers in order.
     private let queue = DispatchQueue(label: "pcast.timeline")
 
-    init(_ id: TimelineLogID, log: TimelineLog = TimelineLog(), in file: TimelineFile? = nil) {
-        (self.id, self.file) = (id, file)
-        state = Mutex(State(log: log, usedAt: MonotonicClock.now()))
+    /// Creates the timeline of a new log.
+    convenience init(_ id: TimelineLogID) {
+        self.init(TimelineReplica(TimelineLog(), TimelineLineage(id), isOwn: true))
     }
 
+    /// Creates the timeline with the revisions of a file.
+    init(_ replica: TimelineReplica, in file: TimelineFile? = nil) {
+        state = Mutex(State(replica: replica, file: file, usedAt: MonotonicClock.now()))
+    }
+
+    /// The identifier of the current log.
+    var id: TimelineLogID { state.withLock { $0.replica.lineage.newest ?? TimelineLogID("") } }
+
     /// The current log.
-    var log: TimelineLog { state.withLock { $0.log } }
+    var log: TimelineLog { state.withLock { $0.replica.log } }
+
+    /// The revisions with the logs of which they are.
+    var replica: TimelineReplica { state.withLock { $0.replica } }
 
     /// The number of times that the complete timeline was encoded.
     var documentsMade: Int { state.withLock { $0.documentsMade } }
@@ -56,9 +66,9 @@ final class TimelineChannel: Sendable {
     /// Returns the complete timeline as the response to GET. It is encoded once for all requests until it changes.
     func document(of game: TimelineGame) async -> ByteBuffer {
         let task = state.withLock { state in
-            if let document = state.document, document.number == state.log.newest { return document.text }
+            if let document = state.document, document.number == state.replica.newest { return document.text }
             state.documentsMade += 1
-            let (id, log) = (id, state.log)
+            let (id, log) = (state.replica.lineage.newest ?? TimelineLogID(""), state.replica.log)
             let task = Task { Self.document(of: game, id, log) }
             state.document = (log.newest, task)
             return task
@@ -79,7 +89,7 @@ final class TimelineChannel: Sendable {
         return ByteBuffer(string: object.text)
     }
 
-    var newest: SequenceNumber { state.withLock { $0.log.newest } }
+    var newest: SequenceNumber { state.withLock { $0.replica.newest } }
 
     var consumerCount: Int { state.withLock { $0.consumerCount } }
 
@@ -108,40 +118,156 @@ final class TimelineChannel: Sendable {
     /// Whether the clock of a producer deviates from the platform's by more than the tolerance.
     var isProducerOff: Bool { state.withLock { $0.clock.isOff } }
 
-    /// Records the change that a producer requests. Returns when it is persistent and then sends it to all consumers.
-    /// Returns nil if nothing changes.
+    /// Records the change that a producer requests. It is persistent when this returns, and then sent to all consumers.
     ///
+    /// - Parameters:
+    ///   - request: The change.
+    ///   - origin: The identifier of the request in a cluster. A request that was recorded before has no effect.
+    ///   - log: The identifier of the log that begins if another process has begun the current one; nil to continue it.
+    /// - Returns: The revision; nil if nothing changes.
     /// - Throws: ``TimelineFailure``.
-    func record(_ request: TimelineRequest) async throws(TimelineFailure) -> TimelineRevision? {
-        let result: Result<TimelineRevision?, TimelineFailure> = await withCheckedContinuation { continuation in
-            queue.async { continuation.resume(returning: self.recordNow(request)) }
+    func record(
+        _ request: TimelineRequest, origin: String? = nil, beginning log: TimelineLogID? = nil
+    ) async throws(TimelineFailure) -> TimelineRevision? {
+        try await inOrder { () throws(TimelineFailure) in try self.recordNow(request, origin, beginning: log) }
+    }
+
+    private func inOrder<Value: Sendable>(
+        _ body: @escaping @Sendable () throws(TimelineFailure) -> Value
+    ) async throws(TimelineFailure) -> Value {
+        let result: Result<Value, TimelineFailure> = await withCheckedContinuation { continuation in
+            queue.async {
+                do throws(TimelineFailure) {
+                    continuation.resume(returning: .success(try body()))
+                } catch {
+                    continuation.resume(returning: .failure(error))
+                }
+            }
         }
         return try result.get()
     }
 
-    private func recordNow(_ request: TimelineRequest) -> Result<TimelineRevision?, TimelineFailure> {
+    private func recordNow(
+        _ request: TimelineRequest, _ origin: String?, beginning log: TimelineLogID?
+    ) throws(TimelineFailure) -> TimelineRevision? {
         let now = MonotonicClock.wallTime()
+        if let origin, let known = replica.revision(of: origin) { return known }
         let revision: TimelineRevision?
         do throws(TimelineError) {
-            revision = try log.revision(for: request, at: now)
+            revision = try replica.revision(for: request, origin: origin, at: now)
         } catch {
-            return .failure(.request(error))
+            throw .request(error)
         }
-        guard let revision else { return .success(nil) }
-        do throws(TimelineFailure) {
-            try file?.append(revision.bytes)
-        } catch {
-            return .failure(error)
+        guard let revision else { return nil }
+        let (file, isOwn) = state.withLock { ($0.file, $0.replica.isOwn) }
+        if let log, !isOwn {
+            try file?.append(log)
+            state.withLock { $0.replica.begin(log) }
         }
+        try file?.append(revision.bytes)
         let groups = state.withLock { state in
             // The revision was made for this log, and only this queue appends to it.
-            guard (try? state.log.append(revision)) == true else {
+            guard (try? state.replica.append(revision)) == true else {
                 preconditionFailure("a revision must follow the previous one")
             }
             return Array(state.consumersByLoop.values)
         }
         for group in groups { Self.pump(group, from: 0) }
-        return .success(revision)
+        return revision
+    }
+
+    // MARK: Other nodes
+
+    /// Adds revisions of another node. Returns the new ones; nil if one is missing before them, or if there is no space.
+    ///
+    /// - Throws: ``TimelineFailure``.
+    func append(_ revisions: [TimelineRevision]) async throws(TimelineFailure) -> [TimelineRevision]? {
+        try await inOrder { () throws(TimelineFailure) in try self.appendNow(revisions) }
+    }
+
+    private func appendNow(_ revisions: [TimelineRevision]) throws(TimelineFailure) -> [TimelineRevision]? {
+        let newest = newest
+        let new = revisions.filter { $0.number > newest }
+        guard !new.isEmpty else { return [] }
+        guard log.hasSpace(for: new) else { return nil }
+        let lines = new.map(\.bytes).joined(separator: [UInt8(ascii: "\n")])
+        try state.withLock { $0.file }?.append(Array(lines))
+        let groups = state.withLock { state in
+            // Only this queue appends to the log.
+            for revision in new where (try? state.replica.append(revision)) != true {
+                preconditionFailure("a revision must follow the previous one")
+            }
+            return Array(state.consumersByLoop.values)
+        }
+        for group in groups { Self.pump(group, from: 0) }
+        return new
+    }
+
+    /// Continues the revisions of another node after a revision. Later ones are removed, and their consumers connect again.
+    ///
+    /// - Throws: ``TimelineFailure``.
+    func reset(
+        _ lineage: TimelineLineage, after number: SequenceNumber, of game: TimelineGame
+    ) async throws(TimelineFailure) {
+        try await inOrder { () throws(TimelineFailure) in
+            var replica = self.replica
+            let isShorter = number < replica.newest
+            guard isShorter || replica.lineage != lineage else { return }
+            replica.reset(lineage, after: number)
+            let file = try self.state.withLock { $0.file }?.replaced(by: replica, of: game)
+            self.state.withLock { $0.file = file }
+            self.store(replica, after: isShorter ? number : nil)
+        }
+    }
+
+    /// Adds the revisions of another node after the last one that both share. Returns the changes that were not added,
+    /// because this node has later ones, and the new revisions.
+    ///
+    /// - Throws: ``TimelineFailure``.
+    func merge(
+        _ revisions: [TimelineRevision], of lineage: TimelineLineage, newest: SequenceNumber, game: TimelineGame,
+        beginning log: TimelineLogID
+    ) async throws(TimelineFailure) -> (new: [TimelineRevision], superseded: [TimelineRevision], failed: Int) {
+        try await inOrder { () throws(TimelineFailure) in
+            let replica = self.replica
+            if replica.isContinued(by: lineage, newest: newest) {
+                var continued = replica
+                continued.reset(lineage, after: replica.newest)
+                let file = try self.state.withLock { $0.file }?.replaced(by: continued, of: game)
+                self.state.withLock { ($0.file, $0.replica) = (file, continued) }
+                guard let new = try self.appendNow(revisions) else { return ([], [], revisions.count) }
+                return (new, [], 0)
+            }
+            let shared = replica.shared(with: lineage, newest: newest)
+            let merge = replica.merging(revisions, of: lineage, after: shared, at: MonotonicClock.wallTime())
+            var new: [TimelineRevision] = []
+            var failed = 0
+            for (request, origin) in merge.requests {
+                do throws(TimelineFailure) {
+                    if let revision = try self.recordNow(request, origin, beginning: log) { new.append(revision) }
+                } catch {
+                    // The event is deleted here, too.
+                    if case .request(.noEvent) = error { continue }
+                    guard case .request = error else { throw error }
+                    failed += 1
+                }
+            }
+            return (new, merge.superseded, failed)
+        }
+    }
+
+    /// Replaces the revisions, and sends new ones to the consumers. Consumers that have received revisions after a number are
+    /// disconnected, because these were removed.
+    private func store(_ replica: TimelineReplica, after number: SequenceNumber?) {
+        let groups = state.withLock { state in
+            state.replica = replica
+            if number != nil { (state.kept, state.document) = ([:], nil) }
+            return Array(state.consumersByLoop.values)
+        }
+        for group in groups {
+            if let number { for consumer in group.consumers { consumer.close(ifBeyond: number) } }
+            Self.pump(group, from: 0)
+        }
     }
 
     // MARK: Consumers
@@ -154,15 +280,29 @@ final class TimelineChannel: Sendable {
         }
     }
 
-    func join(_ consumer: TimelineConsumer) {
+    /// Adds a consumer, which has received the revisions of a log up to a number. If this timeline has others, the consumer
+    /// receives all revisions.
+    func join(_ consumer: TimelineConsumer, since number: Int = 0, of log: TimelineLogID? = nil) {
         let loop = consumer.connection.eventLoop
-        let newest = state.withLock { state in
+        let (newest, start) = state.withLock { state in
             state.consumersByLoop[ObjectIdentifier(loop), default: EventLoopConsumers(loop: loop)].consumers.append(
                 consumer)
             state.consumerCount += 1
-            return state.log.newest
+            return (state.replica.newest, Self.start(number, log, in: state.replica))
         }
-        consumer.begin(newest)
+        consumer.begin(newest, after: start)
+        // Revisions may have been removed meanwhile.
+        let valid = state.withLock { Self.start(number, log, in: $0.replica) }
+        if valid < start { consumer.close(ifBeyond: valid) }
+    }
+
+    /// Returns the number of the last revision that a consumer has of these ones; `none` if it has none.
+    private static func start(
+        _ number: Int, _ log: TimelineLogID?, in replica: TimelineReplica
+    ) -> SequenceNumber {
+        var newest = replica.newest
+        if let log { newest = replica.lineage.end(of: log, newest: newest) ?? .none }
+        return (0...newest.value).contains(number) ? SequenceNumber(number) : .none
     }
 
     func leave(_ consumer: TimelineConsumer) {
@@ -185,13 +325,12 @@ final class TimelineChannel: Sendable {
     /// Returns the revisions after a number; nil if there are none.
     func batch(after number: SequenceNumber) -> Batch? {
         state.withLock { state in
-            guard number < state.log.newest else { return nil }
-            if let kept = state.kept[number] {
-                return Batch(text: kept.text, last: kept.last, newest: state.log.newest)
-            }
+            let log = state.replica.log
+            guard number < log.newest else { return nil }
+            if let kept = state.kept[number] { return Batch(text: kept.text, last: kept.last, newest: log.newest) }
             var lines: [[UInt8]] = []
             var size = 0
-            for revision in state.log.changes(since: number) {
+            for revision in log.changes(since: number) {
                 let line = revision.bytes
                 if !lines.isEmpty, size + line.count > TimelineConsumerLimits.messageBytes { break }
                 lines.append(line)
@@ -201,7 +340,7 @@ final class TimelineChannel: Sendable {
             let text = SharedText(TimelineMessage.changes(lines))
             if state.kept.count >= TimelineConsumerLimits.keptMessages { state.kept.removeAll() }
             state.kept[number] = (text, last)
-            return Batch(text: text, last: last, newest: state.log.newest)
+            return Batch(text: text, last: last, newest: log.newest)
         }
     }
 
@@ -248,6 +387,8 @@ final class TimelineConsumer: Sendable {
     private struct State {
         /// The number of the last revision that was sent.
         var lastSent: SequenceNumber
+        /// The log that the consumer knows.
+        var log: TimelineLogID?
         /// The time at which the current message was sent; nil if none is being sent.
         var sendingSince: Instant?
         var hasCaughtUp = false
@@ -258,6 +399,7 @@ final class TimelineConsumer: Sendable {
 
     private enum Step {
         case send(SharedText)
+        case begin
         case closeBehind(newest: SequenceNumber)
         case idle
     }
@@ -271,24 +413,39 @@ final class TimelineConsumer: Sendable {
     private let channel: TimelineChannel
     private let state: Mutex<State>
 
-    init(_ connection: WebSocketConnection, of channel: TimelineChannel, from lastSent: SequenceNumber) {
+    init(_ connection: WebSocketConnection, of channel: TimelineChannel) {
         (self.connection, self.channel) = (connection, channel)
-        state = Mutex(State(lastSent: lastSent, lastReceivedAt: MonotonicClock.now()))
+        state = Mutex(State(lastSent: .none, lastReceivedAt: MonotonicClock.now()))
     }
 
     /// Sends the identifier of the log, and then all revisions after the position.
-    func begin(_ newest: SequenceNumber) {
+    func begin(_ newest: SequenceNumber, after start: SequenceNumber? = nil) {
+        let id = channel.id
         let lastSent = state.withLock { state in
             state.sendingSince = MonotonicClock.now()
+            state.log = id
+            if let start { state.lastSent = start }
             return state.lastSent
         }
-        post(SharedText(TimelineMessage.begin(channel.id, newest: newest, from: lastSent).bytes))
+        post(SharedText(TimelineMessage.begin(id, newest: newest, from: lastSent).bytes))
+    }
+
+    /// Closes the connection of a consumer that has received revisions after a number, which are not valid any more.
+    func close(ifBeyond number: SequenceNumber) {
+        let newest: SequenceNumber? = state.withLock { state in
+            guard !state.isOver, state.lastSent > number else { return nil }
+            state.isOver = true
+            return number
+        }
+        if let newest { closeBehind(newest) }
     }
 
     /// Sends the next message unless one is being sent. It must be called on the connection's event loop.
     func pump() {
+        let id = channel.id
         let step = state.withLock { state -> Step in
-            guard !state.isOver, state.sendingSince == nil else { return .idle }
+            guard !state.isOver, state.sendingSince == nil, let log = state.log else { return .idle }
+            if log != id { return .begin }
             guard let batch = channel.batch(after: state.lastSent) else {
                 state.hasCaughtUp = true
                 return .idle
@@ -304,21 +461,25 @@ final class TimelineConsumer: Sendable {
         switch step {
         case .idle: break
         case .send(let text): post(text)
-        case .closeBehind(let newest):
-            connection.post(SharedText(TimelineMessage.behind(newest: newest).bytes)) { _ in }
-            connection.postClose(status: Self.tryAgainLater)
+        case .begin: begin(channel.newest)
+        case .closeBehind(let newest): closeBehind(newest)
         }
+    }
+
+    private func closeBehind(_ newest: SequenceNumber) {
+        connection.post(SharedText(TimelineMessage.behind(newest: newest).bytes)) { _ in }
+        connection.postClose(status: Self.tryAgainLater)
     }
 
     private func post(_ text: SharedText) {
         connection.post(text) { isSent in
             // This is read before `sendingSince` is reset, because later revisions call `pump` themselves.
-            let newest = self.channel.newest
+            let (newest, id) = (self.channel.newest, self.channel.id)
             let hasMore = self.state.withLock { state in
                 state.sendingSince = nil
                 if !isSent { state.isOver = true }
                 if state.lastSent >= newest { state.hasCaughtUp = true }
-                return isSent && state.lastSent < newest
+                return isSent && (state.lastSent < newest || state.log != id)
             }
             // The next message is sent in a separate iteration, so that a consumer that is far behind does not delay
             // others.

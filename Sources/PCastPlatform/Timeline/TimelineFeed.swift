@@ -47,8 +47,9 @@ struct TimelineFeed: Sendable {
                 .text(String(decoding: TimelineMessage.refused(word, error.message).bytes, as: UTF8.self)))
             return await connection.refuse(status: Self.policyViolation)
         }
-        let consumer = TimelineConsumer(connection, of: channel, from: Self.start(query, in: channel))
-        channel.join(consumer)
+        let consumer = TimelineConsumer(connection, of: channel)
+        channel.join(
+            consumer, since: query["since"].flatMap { Int($0) } ?? 0, of: query["log"].map { TimelineLogID($0) })
         defer { channel.leave(consumer) }
         try await connection.forEachMessage { _ in
             consumer.countMessage()
@@ -78,15 +79,6 @@ struct TimelineFeed: Sendable {
             throw APIError(.noStreamPlaying, "The game has no timeline yet: retry later.")
         }
         return channel
-    }
-
-    /// Returns the number of the last revision that the consumer has of this log; `none` if it has none.
-    private static func start(_ query: [String: String], in channel: TimelineChannel) -> SequenceNumber {
-        guard let since = query["since"].flatMap({ Int($0) }), (0...channel.newest.value).contains(since) else {
-            return .none
-        }
-        if let log = query["log"], log != channel.id.description { return .none }
-        return SequenceNumber(since)
     }
 
     /// Parses a query. Only the first value of each name is used.

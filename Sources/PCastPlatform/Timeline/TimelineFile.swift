@@ -3,8 +3,9 @@ import Logging
 import PCastJSON
 import PCastTimeline
 
-/// The log of a game on disk: a line with the identifier of the log, then a line of JSON for each revision. It is
-/// append-only. A line is on the disk before consumers receive it. A line that is incomplete because the platform ended
+/// The log of a game on disk: a line with the identifier of the log, then a line of JSON for each revision. Where a node of a
+/// cluster continues the log of another one, a line has the identifier of the new log. The file is append-only, and
+/// is replaced if the home of the game has other revisions. A line is on the disk before consumers receive it. A line that is incomplete because the platform ended
 /// is removed when the file is opened again.
 final class TimelineFile: Sendable {
     let path: String
@@ -15,7 +16,7 @@ final class TimelineFile: Sendable {
     deinit { close(descriptor) }
 
     struct Contents: Sendable {
-        var id: TimelineLogID
+        var lineage: TimelineLineage
         var log: TimelineLog
         var file: TimelineFile
     }
@@ -45,10 +46,15 @@ final class TimelineFile: Sendable {
             return nil
         }
         var log = TimelineLog()
+        var lineage = TimelineLineage(id)
         for (index, line) in zip(lines.indices, lines) {
             do {
                 try log.append(try TimelineRevision(parsing: Array(line)))
             } catch {
+                if let id = headID(Array(line)) {
+                    lineage.begin(id, after: log.newest)
+                    continue
+                }
                 guard index == lines.indices.last else {
                     throw .log(path: path, reason: "line \(index + 1) is malformed: \(error)")
                 }
@@ -57,7 +63,7 @@ final class TimelineFile: Sendable {
             }
         }
         if kept < bytes.count, ftruncate(descriptor, kept) != 0 { throw failure(path) }
-        return Contents(id: id, log: log, file: file)
+        return Contents(lineage: lineage, log: log, file: file)
     }
 
     /// Creates a log.
@@ -72,12 +78,52 @@ final class TimelineFile: Sendable {
         let descriptor = Glibc.open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw failure(path) }
         let file = TimelineFile(path, descriptor)
+        try file.append(head(id, game))
+        syncFolder(of: path)
+        return Contents(lineage: TimelineLineage(id), log: TimelineLog(), file: file)
+    }
+
+    /// Replaces the file by one with the revisions of a replica. After a crash, the path has the former or the new file.
+    ///
+    /// - Throws: ``TimelineFailure``.
+    func replaced(by replica: TimelineReplica, of game: TimelineGame) throws(TimelineFailure) -> TimelineFile {
+        guard let first = replica.lineage.forks.first else { return self }
+        var bytes = Self.head(first.log, game) + [UInt8(ascii: "\n")]
+        var forks = replica.lineage.forks.dropFirst()
+        for revision in replica.log.revisions {
+            while let fork = forks.first, fork.after < revision.number {
+                bytes += Self.line(fork.log) + [UInt8(ascii: "\n")]
+                forks.removeFirst()
+            }
+            bytes += revision.bytes + [UInt8(ascii: "\n")]
+        }
+        for fork in forks { bytes += Self.line(fork.log) + [UInt8(ascii: "\n")] }
+        let fresh = path + ".new"
+        let descriptor = Glibc.open(fresh, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw Self.failure(fresh) }
+        let file = TimelineFile(path, descriptor)
+        bytes.removeLast()
+        try file.append(bytes)
+        guard rename(fresh, path) == 0 else { throw Self.failure(path) }
+        Self.syncFolder(of: path)
+        return file
+    }
+
+    /// Appends the identifier of a log that begins here.
+    ///
+    /// - Throws: ``TimelineFailure``.
+    func append(_ id: TimelineLogID) throws(TimelineFailure) { try append(Self.line(id)) }
+
+    private static func head(_ id: TimelineLogID, _ game: TimelineGame) -> [UInt8] {
         let head: JSONObject = [
             "log": .string(id.description), "league": .string(game.league), "game": .string(game.game),
         ]
-        try file.append(head.bytes)
-        syncFolder(of: path)
-        return Contents(id: id, log: TimelineLog(), file: file)
+        return head.bytes
+    }
+
+    private static func line(_ id: TimelineLogID) -> [UInt8] {
+        let line: JSONObject = ["log": .string(id.description)]
+        return line.bytes
     }
 
     /// Ensures that the directory entry of the file survives a power failure.

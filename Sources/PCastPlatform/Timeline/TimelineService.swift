@@ -1,3 +1,4 @@
+import Glibc
 import Logging
 import PCastCore
 import PCastEdgeAuth
@@ -28,6 +29,8 @@ actor TimelineService {
     private var lastLoad = 0
     /// The functions that receive the revisions of each game, by the object that follows it.
     private var followers: [TimelineKey: [ObjectIdentifier: RevisionAction]] = [:]
+    /// The timelines of all nodes; nil if the platform belongs to no cluster.
+    nonisolated let nodes = Setting<ClusterTimelines?>(nil)
 
     /// Receives revisions of a game with their gates. It must not wait.
     typealias RevisionAction = @Sendable ([(revision: TimelineRevision, gate: WallTime)]) -> Void
@@ -43,7 +46,8 @@ actor TimelineService {
     ///
     /// - Throws: ``TimelineFailure``.
     func channel(of key: TimelineKey) async throws(TimelineFailure) -> TimelineChannel? {
-        try await channel(of: key, creates: false)
+        if let nodes = nodes.value { await nodes.prepare(key) }
+        return try await channel(of: key, creates: false)
     }
 
     /// Records the change that a producer requests. Returns the timeline and the new revision, which is nil if nothing
@@ -53,16 +57,31 @@ actor TimelineService {
     func record(
         _ request: TimelineRequest, in key: TimelineKey
     ) async throws(TimelineFailure) -> (channel: TimelineChannel, revision: TimelineRevision?) {
+        if let nodes = nodes.value { return try await nodes.record(request, in: key) }
         guard let channel = try await channel(of: key, creates: true) else { throw .capacity }
         let revision = try await channel.record(request)
-        if let revision {
-            recorded += 1
-            if let actions = followers[key], let gate = channel.log.gate(of: revision.number) {
-                for action in actions.values { action([(revision, gate)]) }
-            }
-        }
+        if let revision { note([revision], of: key, channel) }
         return (channel, revision)
     }
+
+    /// Reports new revisions of this node to those that follow the game.
+    func note(_ revisions: [TimelineRevision], of key: TimelineKey, _ channel: TimelineChannel) {
+        recorded += revisions.count
+        guard let actions = followers[key], !revisions.isEmpty else { return }
+        let log = channel.log
+        let gated = revisions.compactMap { revision in log.gate(of: revision.number).map { (revision, $0) } }
+        for action in actions.values { action(gated) }
+    }
+
+    /// Whether this node has consumers of a game.
+    func isConsumed(_ key: TimelineKey) -> Bool {
+        if followers[key] != nil { return true }
+        guard case .loaded(let channel) = games[key] else { return false }
+        return channel.consumerCount > 0
+    }
+
+    /// Whether this node has the log of a game, in memory or on the disk.
+    func hasLog(_ key: TimelineKey) -> Bool { games[key] != nil || files?.hasLog(of: key) == true }
 
     /// Calls a function with the revisions of a game whose gates are not before a time, and with each later revision, until
     /// ``unfollow(_:for:)``. A revision may be reported twice. The game need not exist yet.
@@ -88,7 +107,10 @@ actor TimelineService {
         if followers[key]?.isEmpty == true { followers[key] = nil }
     }
 
-    private func channel(of key: TimelineKey, creates: Bool) async throws(TimelineFailure) -> TimelineChannel? {
+    /// Returns the timeline of a game at this node. If it has none, the result is nil, or a new one is created.
+    ///
+    /// - Throws: ``TimelineFailure``.
+    func channel(of key: TimelineKey, creates: Bool) async throws(TimelineFailure) -> TimelineChannel? {
         while true {
             switch games[key] {
             case .loaded(let channel):
@@ -147,11 +169,11 @@ actor TimelineService {
         guard let files else { return creates ? TimelineChannel(fresh) : nil }
         let path = files.path(of: key)
         if let found = try TimelineFile.open(path, logger: logger) {
-            return TimelineChannel(found.id, log: found.log, in: found.file)
+            return TimelineChannel(TimelineReplica(found.log, found.lineage, isOwn: false), in: found.file)
         }
         guard creates else { return nil }
         let made = try TimelineFile.create(path, fresh, of: key.game)
-        return TimelineChannel(made.id, log: made.log, in: made.file)
+        return TimelineChannel(TimelineReplica(made.log, made.lineage, isOwn: true), in: made.file)
     }
 
     /// Unloads the game that has been unused for the longest time if the limit is reached. Games without a file are
@@ -251,6 +273,9 @@ extension TimelineFailure: CustomStringConvertible {
 /// The paths of the logs of games: a folder for each application, with a folder for each league.
 struct TimelineFiles: Sendable {
     let directory: String
+
+    /// Whether there is a log of a game.
+    func hasLog(of key: TimelineKey) -> Bool { access(path(of: key), F_OK) == 0 }
 
     /// The maximum size of a file name in bytes.
     private static let longestName = 200

@@ -248,8 +248,9 @@ public final class GameTimeline: Sendable {
         let waiting = try state.withLock { state -> [CheckedContinuation<Void, any Error>] in
             guard state.phase == .subscribing || state.phase == .subscribed else { throw TimelineFollowError.over }
             switch message {
-            case .begin(let id, let newest, _):
-                if let log = state.log, log != id { notify(state.release.startOver(), &state) }
+            case .begin(let id, let newest, let from):
+                // In a cluster, a log may continue another one.
+                if let log = state.log, log != id, from != state.release.log.newest { notify(state.release.startOver(), &state) }
                 (state.log, state.goal) = (id, newest)
             case .changes(let revisions):
                 do throws(TimelineError) {

@@ -14,6 +14,8 @@ package struct TimelineLog: Sendable {
     private(set) var infos: [Int] = []
     /// The gate of each revision, at the index of the revision.
     private(set) var gates: [WallTime] = []
+    /// The numbers of the revisions by the identifiers of their origins.
+    private(set) var numbers: [String: SequenceNumber] = [:]
     /// The gates in order.
     private var sortedGates: [WallTime] = []
     private let limits: TimelineLimits
@@ -97,6 +99,15 @@ package struct TimelineLog: Sendable {
 
     // MARK: Changes
 
+    /// Returns a log with the revisions up to a number.
+    func prefix(_ number: SequenceNumber) -> TimelineLog {
+        var log = TimelineLog(within: limits)
+        for revision in revisions.prefix(max(number.value, 0)) {
+            guard (try? log.append(revision)) == true else { preconditionFailure("revisions of a log are in order") }
+        }
+        return log
+    }
+
     /// Returns the revision that a producer's request results in. The log does not change; ``append(_:)`` adds the
     /// revision.
     ///
@@ -153,6 +164,17 @@ package struct TimelineLog: Sendable {
         guard byteCount + size <= limits.logBytes else { throw .full(limit: limits.logBytes) }
     }
 
+    /// Whether revisions are the next ones, and there is space for them.
+    package func hasSpace(for next: [TimelineRevision]) -> Bool {
+        var (number, size) = (newest, byteCount)
+        for revision in next {
+            let bytes = revision.bytes.count
+            (number, size) = (number.next, size + bytes)
+            guard revision.number == number, bytes <= limits.enveloped.bytes else { return false }
+        }
+        return number.value <= limits.revisions && size <= limits.logBytes
+    }
+
     /// Adds the next revision. A revision that is already in the log is ignored.
     ///
     /// - Parameter revision: The revision.
@@ -174,6 +196,7 @@ package struct TimelineLog: Sendable {
         } else {
             infos.append(revisions.count)
         }
+        if let origin = revision.origin { numbers[origin] = revision.number }
         gates.append(gate)
         sortedGates.insert(gate, at: Self.firstIndex(in: sortedGates) { $0 > gate })
         revisions.append(revision)
@@ -203,10 +226,15 @@ public struct TimelineRevision: Hashable, Sendable {
     public var recordedAt: WallTime
     /// The recorded change.
     public var change: Change
+    /// The identifier of the request in a cluster, so that it results in one revision only; nil for none.
+    public var origin: String?
 
     /// Creates a revision.
-    public init(number: SequenceNumber, at: WallTime, recordedAt: WallTime, change: Change) {
+    public init(
+        number: SequenceNumber, at: WallTime, recordedAt: WallTime, change: Change, origin: String? = nil
+    ) {
         (self.number, self.at, self.recordedAt, self.change) = (number, at, recordedAt, change)
+        self.origin = origin
     }
 
     /// The ID of the event; nil for a description of the game.

@@ -3,7 +3,8 @@ import PCastJSON
 /// A message of the service to a consumer, which is sent as a JSON text over a WebSocket.
 public enum TimelineMessage: Hashable, Sendable {
     /// The first message: the ID of the log, its newest revision, and the revision after which the changes begin. A
-    /// consumer with a number of another log receives all revisions.
+    /// consumer with a number of another log receives all revisions. If the revision is the consumer's newest one, the log
+    /// continues that of the consumer. The message is also sent when another node of a cluster continues a log.
     case begin(TimelineLogID, newest: SequenceNumber, from: SequenceNumber)
     /// The next revisions; at least one.
     case changes([TimelineRevision])

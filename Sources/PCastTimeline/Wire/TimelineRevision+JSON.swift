@@ -5,7 +5,7 @@ import PCastJSON
 //
 //     {"seq":2,"at":1790000001000,"recordedAt":1790000001200,"change":"added","id":"goal-1","event":{…}}
 //
-// Times are in milliseconds since 1970, UTC.
+// Times are in milliseconds since 1970, UTC. In a cluster, `origin` is the identifier of the request.
 extension TimelineRevision {
     private enum FieldName {
         static let info = "info"
@@ -31,6 +31,7 @@ extension TimelineRevision {
         case .modified(let id, let event): write(FieldName.modified, id, event, into: &object)
         case .deleted(let id): write(FieldName.deleted, id, nil, into: &object)
         }
+        object["origin"] = origin.map { .string($0) }
         return object
     }
 
@@ -54,6 +55,8 @@ extension TimelineRevision {
         self.number = SequenceNumber(Int(number))
         at = try Self.time("at", object)
         recordedAt = try Self.time("recordedAt", object)
+        origin = object["origin"]?.string
+        guard (origin?.utf8.count ?? 0) <= limits.name else { throw .notAMessage("origin") }
         let word = object["change"]?.string
         if word == FieldName.info {
             guard let info = object["info"]?.object else { throw .notAMessage("info") }

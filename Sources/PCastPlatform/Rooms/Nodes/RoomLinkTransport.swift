@@ -95,17 +95,18 @@ struct RoomLinkTransport: Sendable {
     private static let interval = Duration.seconds(1)
 
     /// Returns the fields of a request that opens a link.
-    static func fields(_ nonce: String, by signer: NodeSignature) -> [(name: String, value: String)] {
-        let signature = signer.sign("", purpose: NodeEnvelope.Purpose.roomLink.rawValue, nonce: nonce)
+    static func fields(
+        _ nonce: String, _ purpose: NodeEnvelope.Purpose = .roomLink, by signer: NodeSignature
+    ) -> [(name: String, value: String)] {
+        let signature = signer.sign("", purpose: purpose.rawValue, nonce: nonce)
         return [(nonceField, nonce), (signatureField, signature)]
     }
 
     /// Returns the value of the connecting node; nil if the request is not signed with the secret of the nodes.
-    func nonce(of fields: (String) -> [String]) -> String? {
+    func nonce(of fields: (String) -> [String], _ purpose: NodeEnvelope.Purpose = .roomLink) -> String? {
         let (nonces, signatures) = (fields(Self.nonceField), fields(Self.signatureField))
         guard nonces.count == 1, signatures.count == 1, ReceivedNonces.sizes.contains(nonces[0].utf8.count),
-            signer.isValid(
-                signatures[0], of: "", purpose: NodeEnvelope.Purpose.roomLink.rawValue, nonce: nonces[0])
+            signer.isValid(signatures[0], of: "", purpose: purpose.rawValue, nonce: nonces[0])
         else { return nil }
         return nonces[0]
     }

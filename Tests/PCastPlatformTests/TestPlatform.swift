@@ -101,6 +101,7 @@ struct TestPlatform: Sendable {
         (configuration.edges.timeLimits.waiting, configuration.edges.timeLimits.media) = (ample, .seconds(30))
         (configuration.clusterTiming.lease, configuration.clusterTiming.removal) = (ample, ample)
         (configuration.roomLinkTimeout, configuration.roomHomeTimeout) = (ample, ample)
+        configuration.timelineHomeTimeout = ample
         configuration.jobs?.startTimeout = ample
     }
 

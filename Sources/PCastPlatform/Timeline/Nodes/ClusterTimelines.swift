@@ -189,7 +189,7 @@ actor ClusterTimelines {
         }
         guard var game = games[key] else { return }
         if game.link != nil { (game.link, game.isAttached, game.attemptedAt) = (nil, false, nil) }
-        if cluster.claimedEpoch(of: Self.name(of: key)) != nil {
+        if cluster.claimedEpoch(of: StreamID(Self.name(of: key))) != nil {
             if game.homeSince == nil { (game.homeSince, game.answered, game.isLocal) = (now, [], false) }
         } else if game.homeSince != nil {
             loseHome(key, &game)
@@ -218,8 +218,9 @@ actor ClusterTimelines {
             application: key.application.description, league: key.game.league, game: key.game.game)
     }
 
-    private func home(of key: TimelineKey) -> StreamOrigin? {
-        cluster.origin(of: StreamID(Self.name(of: key))).flatMap { $0.address.isEmpty ? nil : $0 }
+    private func home(of key: TimelineKey) -> (node: String, address: String)? {
+        guard let origin = cluster.origin(of: StreamID(Self.name(of: key))), !origin.address.isEmpty else { return nil }
+        return (origin.node, origin.address)
     }
 
     private func claim(_ key: TimelineKey) {
@@ -239,7 +240,7 @@ actor ClusterTimelines {
 
     /// Whether this node is the home of a game.
     func isHome(of key: TimelineKey) -> Bool {
-        games[key]?.homeSince != nil && cluster.claimedEpoch(of: Self.name(of: key)) != nil
+        games[key]?.homeSince != nil && cluster.claimedEpoch(of: StreamID(Self.name(of: key))) != nil
     }
 
     /// Whether this node is the home of a game, and has the revisions of the other nodes.
@@ -334,7 +335,8 @@ actor ClusterTimelines {
                     "a timeline is continued at this node, because its home is not reached",
                     metadata: ["game": "\(key.game)"])
             }
-            (games[key]?.link, games[key]?.isAttached, games[key]?.isLocal) = (nil, false, true)
+            detach(key)
+            games[key]?.isLocal = true
         }
         return try await recordHere(request, key, origin)
     }
@@ -423,7 +425,8 @@ actor ClusterTimelines {
         games[key]?.attemptedAt = MonotonicClock.now()
         games[key]?.follows = follows
         games[key]?.attachedNewest = newest
-        (games[key]?.isAttached, games[key]?.goal) = (false, nil)
+        games[key]?.isAttached = false
+        games[key]?.goal = nil
         link.queue.append(
             .attach(
                 TimelineLinkGame(key), node: cluster.node.name, TimelineLinkLineage(lineage), newest: newest,
@@ -456,7 +459,10 @@ actor ClusterTimelines {
         finish(calls.filter { $0.value.link === link }.map(\.key), .lost)
     }
 
-    private func detach(_ key: TimelineKey) { (games[key]?.link, games[key]?.isAttached) = (nil, false) }
+    private func detach(_ key: TimelineKey) {
+        games[key]?.link = nil
+        games[key]?.isAttached = false
+    }
 
     /// Processes a message of the home. Calls for a link are in order.
     private func receive(_ event: TimelineLinkEvent, _ link: TimelineLink<TimelineLinkRequest>) async {
@@ -548,6 +554,7 @@ actor ClusterTimelines {
     private func noteAttached(_ key: TimelineKey) async {
         let newest = (try? await service.channel(of: key, creates: false))?.newest.value ?? 0
         guard let game = games[key], game.link != nil, let goal = game.goal, newest >= goal else { return }
-        (games[key]?.isAttached, games[key]?.isLocal) = (true, false)
+        games[key]?.isAttached = true
+        games[key]?.isLocal = false
     }
 }

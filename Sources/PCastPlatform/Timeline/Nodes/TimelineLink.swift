@@ -1,4 +1,5 @@
 import PCastCore
+import PCastEdgeAuth
 import PCastWeb
 import Synchronization
 

@@ -1,0 +1,182 @@
+import Foundation
+import PCastCluster
+import PCastCore
+import PCastDatabase
+import PCastTimeline
+import PCastWeb
+import Testing
+
+@testable import PCastPlatform
+
+/// Timelines whose producers and consumers are connected to different platforms of a cluster.
+@Suite("Timelines of a cluster") struct ClusterTimelineTests {
+    private static let game = "/timeline/NHL/2354717"
+
+    private static func withFolders(_ count: Int, _ body: ([String]) async throws -> Void) async throws {
+        let folders = (0..<count).map { _ in
+            FileManager.default.temporaryDirectory.appendingPathComponent("pcast-timeline-\(UUID())")
+        }
+        for folder in folders { try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true) }
+        defer { for folder in folders { try? FileManager.default.removeItem(at: folder) } }
+        try await body(folders.map(\.path))
+    }
+
+    /// Runs a platform as a node of a cluster.
+    private static func run(
+        _ node: String, _ store: MemoryDirectoryStore, folder: String? = nil,
+        homeTimeout: TimeSpan = TestPlatform.ample,
+        _ body: (TestPlatform) async throws -> Void
+    ) async throws {
+        try await TestPlatform.runConfigured(
+            records: StorageConfiguration(directory: folder),
+            configure: { configuration in
+                configuration.cluster = ClusterConfiguration(
+                    servers: [], node: node, secret: "a secret of the cluster")
+                configuration.clusterDirectory = store.attach()
+                configuration.clusterTiming.lease = .seconds(10)
+                configuration.timelineHomeTimeout = homeTimeout
+            }, body)
+    }
+
+    private static func cluster(of platform: TestPlatform) throws -> Cluster {
+        let components = try #require(platform.platform.host.components.value)
+        return try #require(components.cluster).cluster
+    }
+
+    private static func areConnected(_ platforms: TestPlatform...) async throws -> Bool {
+        try await eventually {
+            let clusters = try platforms.map { try cluster(of: $0) }
+            return clusters.allSatisfy { cluster in
+                cluster.isConnected && cluster.nodes.count == platforms.count
+                    && cluster.nodes.allSatisfy { !$0.address.isEmpty }
+            }
+        }
+    }
+
+    private static func post(_ id: String, to platform: TestPlatform, _ body: String = "{}") async throws -> Int {
+        try await platform.ask("POST", game + "/events/\(id)", body).status
+    }
+
+    /// Returns the IDs of the events of a platform in their order; nil without a timeline.
+    private static func events(of platform: TestPlatform) async throws -> Set<String>? {
+        struct Answer: Decodable {
+            struct Event: Decodable { let id: String }
+            let events: [Event]
+        }
+        let answer = try await platform.send("GET", game)
+        guard answer.status == 200 else { return nil }
+        return Set(try JSONDecoder().decode(Answer.self, from: Data(answer.body.utf8)).events.map(\.id))
+    }
+
+    @Test("consumers of all nodes receive the events of all producers in the same order, each once")
+    func order() async throws {
+        let store = MemoryDirectoryStore()
+        try await Self.run("a", store) { first in
+            try await Self.run("b", store) { second in
+                try await Self.run("c", store) { third in
+                    try #require(try await Self.areConnected(first, second, third))
+                    #expect(try await Self.post("0", to: first) == 201)
+                    let path = Self.game + "/changes"
+                    let platforms = [first, second, third]
+                    try await TimelineListener.follow(first, path) { one, _ async throws in
+                        try await TimelineListener.follow(third, path) { three, _ async throws in
+                            // Producers at all nodes write at the same time.
+                            try await withThrowingTaskGroup(of: Void.self) { group in
+                                for (index, platform) in platforms.enumerated() {
+                                    group.addTask {
+                                        for number in 0..<20 {
+                                            #expect(try await Self.post("\(index)-\(number)", to: platform) == 201)
+                                        }
+                                    }
+                                }
+                                try await group.waitForAll()
+                            }
+                            #expect(try await one.reaches(61))
+                            #expect(try await three.reaches(61))
+                            #expect(one.revisions == three.revisions)
+                            #expect(one.revisions.map(\.number.value) == Array(1...61))
+                            for index in platforms.indices {
+                                let own = one.revisions.compactMap(\.eventID?.description)
+                                    .filter { $0.hasPrefix("\(index)-") }
+                                #expect(own == (0..<20).map { "\(index)-\($0)" })
+                            }
+                        }
+                    }
+                    // A rejected request has the same answer at each node.
+                    #expect(try await second.ask("DELETE", Self.game + "/events/none").status == 404)
+                    #expect(try await second.ask("DELETE", Self.game + "/events/0").body.contains(#""seq":62"#))
+                    #expect(try await Self.post("0", to: third, #"{"id":"x"}"#) == 400)
+                }
+            }
+        }
+    }
+
+    @Test("the events that a node has accepted are at the others when it ends, and a consumer continues there")
+    func takeover() async throws {
+        let store = MemoryDirectoryStore()
+        try await Self.withFolders(2) { folders async throws in
+            try await Self.run("b", store, folder: folders[1]) { second in
+                var log = ""
+                try await Self.run("a", store, folder: folders[0]) { first in
+                    try #require(try await Self.areConnected(first, second))
+                    for number in 0..<5 { #expect(try await Self.post("\(number)", to: first) == 201) }
+                    try await TimelineListener.follow(second, Self.game + "/changes") { listener, _ async throws in
+                        #expect(try await listener.reaches(5))
+                    }
+                    let document = try await first.send("GET", Self.game).body
+                    let rest = try #require(document.split(separator: #""log":""#).dropFirst().first)
+                    log = String(rest.prefix { $0 != "\"" })
+                }
+                #expect(try await Self.post("5", to: second) == 201)
+                let path = Self.game + "/changes?since=5&log=\(log)"
+                try await TimelineListener.follow(second, path) { listener, _ async throws in
+                    #expect(try await listener.reaches(1))
+                    #expect(listener.revisions.map(\.number.value) == [6])
+                    #expect(listener.beginning?.from == 5 && listener.beginning?.log.description != log)
+                }
+                // The node returns, and has the revisions of the other one.
+                try await Self.run("a", store, folder: folders[0]) { first in
+                    try #require(try await Self.areConnected(first, second))
+                    #expect(try await eventually { try await Self.events(of: first)?.count == 6 })
+                    #expect(try await Self.post("6", to: first) == 201)
+                    #expect(try await Self.events(of: second)?.count == 7)
+                }
+            }
+        }
+    }
+
+    @Test("nodes accept events while the directory is disconnected, and have all of them afterwards")
+    func disconnected() async throws {
+        let store = MemoryDirectoryStore()
+        store.setReachable(false)
+        try await Self.run("a", store) { first in
+            try await Self.run("b", store) { second in
+                for number in 0..<3 {
+                    #expect(try await Self.post("a\(number)", to: first) == 201)
+                    #expect(try await Self.post("b\(number)", to: second) == 201)
+                }
+                #expect(try await Self.events(of: first) == ["a0", "a1", "a2"])
+                store.setReachable(true)
+                try #require(try await Self.areConnected(first, second))
+                let all: Set = ["a0", "a1", "a2", "b0", "b1", "b2"]
+                #expect(try await eventually { try await Self.events(of: first) == all })
+                #expect(try await eventually { try await Self.events(of: second) == all })
+                // The directory loses everything, and the nodes continue with the same home.
+                store.setReachable(false)
+                store.reset()
+                store.setReachable(true)
+                #expect(try await Self.post("c", to: first) == 201)
+                try #require(try await Self.areConnected(first, second))
+                #expect(try await Self.post("d", to: second) == 201)
+                let path = Self.game + "/changes"
+                try await TimelineListener.follow(first, path) { one, _ async throws in
+                    try await TimelineListener.follow(second, path) { two, _ async throws in
+                        #expect(try await one.reaches(8))
+                        #expect(try await two.reaches(8))
+                        #expect(one.revisions == two.revisions)
+                    }
+                }
+            }
+        }
+    }
+}

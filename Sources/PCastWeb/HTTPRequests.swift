@@ -76,6 +76,8 @@ package enum HTTPRequests {
     private static let clientWithoutRedirections: HTTPClient = {
         var configuration = HTTPClient.Configuration.singletonConfiguration
         configuration.redirectConfiguration = .disallow
+        // Requests to a node that wait, such as those for a stream that is not ready, must not delay others to the same node.
+        configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 64
         return makeClient(configuration)
     }()
 

@@ -11,6 +11,8 @@ struct RoomClient: Sendable {
     let address: IPAddress?
     /// The request of another node on behalf of the client; nil for a client of this node.
     var call: RoomNodeCall?
+    /// Whether the rates of the client already count the request.
+    var isCounted = false
 
     /// Lets later events follow a response, because it has the present state.
     func holdEvents(after response: SignalingResponse) {

@@ -45,8 +45,10 @@ extension RoomService {
             try checkSession(message.member.sessionID, client)
             var member = try RoomMember(message.member, session: client.session)
             guard member.role != .moderator || client.access.mayModerate else { throw .unauthorized }
-            try takeChange(client.session)
-            if client.call == nil { try takeJoin(from: client.address) }
+            if !client.isCounted {
+                try takeChange(client.session)
+                if client.call == nil { try takeJoin(from: client.address) }
+            }
             let found = try lookUp(message.roomID, alias: message.alias, for: client)
             let description = if let found { found } else { try createOnJoin(message, client) }
             let former = rooms[description.id]?.machine.member(client.session)?.streams ?? []
@@ -77,6 +79,21 @@ extension RoomService {
                 member, connection: client.connection.number, at: MonotonicClock.wallTime()) ?? member
         connect(client.session, client.connection, in: id)
         return joined
+    }
+
+    /// Counts a request that may create a room, before the room is claimed in the directory of a cluster. Returns whether the
+    /// request is one.
+    ///
+    /// - Throws: ``RoomRefusal`` if there are too many from the session or the address.
+    func count(_ request: SignalingRequest, _ client: RoomClient) throws(RoomRefusal) -> Bool {
+        switch request {
+        case .joinRoom:
+            try takeChange(client.session)
+            try takeJoin(from: client.address)
+        case .createRoom: try takeChange(client.session)
+        default: return false
+        }
+        return true
     }
 
     /// Counts a request to join.
@@ -169,7 +186,7 @@ extension RoomService {
         var response = ChatCreateRoomResponse()
         do throws(RoomRefusal) {
             try checkSession(message.sessionID, client)
-            try takeChange(client.session)
+            if !client.isCounted { try takeChange(client.session) }
             let alias = message.room.alias.isEmpty ? nil : message.room.alias
             if let found = try lookUp("", alias: alias ?? "", for: client) {
                 response.status = "already-exists"

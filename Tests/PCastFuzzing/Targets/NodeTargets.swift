@@ -4,6 +4,7 @@ import PCastCluster
 import PCastCore
 import PCastEdgeAuth
 import PCastPlatform
+import PCastTimeline
 
 /// Records of a cluster's directory. The first line is the key, and the rest is the record as JSON, which is signed here,
 /// because a wrong signature would reject almost all inputs.
@@ -91,7 +92,7 @@ enum NodeMessageTarget {
     static func run(_ bytes: [UInt8]) throws(BrokenInvariant) -> Bool {
         guard let form = bytes.first else { return false }
         let content = Array(bytes.dropFirst())
-        switch form % 8 {
+        switch form % 16 {
         case 0:
             guard let envelope = NodeEnvelope(content) else { return false }
             try check(NodeEnvelope(envelope.bytes)?.payload == envelope.payload, "an envelope that changed")
@@ -105,12 +106,23 @@ enum NodeMessageTarget {
         case 4: return try message(NodePlaylistRequest.self, .playlist, content)
         case 6: return try message(NodeEndRequest.self, .end, content)
         case 7: return try message(NodeStreamEnd.self, .ended, content)
+        case 8: return try message([TimelineLinkRequest].self, .timelineRequests, content, timelineRequests)
+        case 9: return try message([TimelineLinkEvent].self, .timelineEvents, content, timelineEvents)
+        case 10:
+            return try message([RoomLinkRequest].self, .roomRequests, content) { items in
+                for message in items.flatMap(\.messages) { _ = message.isReadable(of: application) }
+            }
+        case 11:
+            return try message([RoomLinkEvent].self, .roomEvents, content) { items in
+                for message in items.flatMap(\.messages) { _ = message.isReadable(of: application) }
+            }
         default: return try message(NodePlaylist.self, .path, content)
         }
     }
 
     private static func message<Message: Codable>(
-        _ type: Message.Type, _ purpose: NodeEnvelope.Purpose, _ content: [UInt8]
+        _ type: Message.Type, _ purpose: NodeEnvelope.Purpose, _ content: [UInt8],
+        _ read: (Message) throws(BrokenInvariant) -> Void = { _ in }
     ) throws(BrokenInvariant) -> Bool {
         let bytes = envelope(of: String(decoding: content, as: UTF8.self), purpose)
         guard let envelope = NodeEnvelope(bytes) else {
@@ -118,6 +130,7 @@ enum NodeMessageTarget {
             return false
         }
         guard let message = try? envelope.message(type, purpose, by: signer) else { return false }
+        try read(message)
         let written = NodeEnvelope(message, purpose, nonce: nonce, by: signer)
         guard written.bytes.count <= NodeEnvelope.maximumSize else { return true }
         guard let again = try? NodeEnvelope(written.bytes)?.message(type, purpose, by: signer) else {
@@ -126,13 +139,48 @@ enum NodeMessageTarget {
         let rewritten = NodeEnvelope(again, purpose, nonce: nonce, by: signer)
         try check(rewritten.payload == written.payload, "a message that changed: \(written.payload)")
         let purposes: [NodeEnvelope.Purpose] = [
-            .request, .offer, .answer, .playlist, .path, .thumbnail, .end, .ended,
+            .request, .offer, .answer, .playlist, .path, .thumbnail, .end, .ended, .roomRequests, .roomEvents,
+            .timelineRequests, .timelineEvents,
         ]
         for other in purposes where other != purpose {
             let isAccepted = (try? written.message(type, other, by: signer)) != nil
             try check(!isAccepted, "a message for another purpose")
         }
         return true
+    }
+
+    private static let application = ApplicationID("x")
+
+    private static func timelineRequests(_ requests: [TimelineLinkRequest]) throws(BrokenInvariant) {
+        for request in requests {
+            switch request {
+            case .attach(_, _, let lineage, let newest, _):
+                guard let lineage = lineage.value else { continue }
+                let shared = lineage.shared(
+                    with: lineage, newest: SequenceNumber(newest), otherNewest: SequenceNumber(newest))
+                try check(shared <= SequenceNumber(max(newest, 0)), "a shared revision that does not exist: \(shared)")
+            case .revisions(_, let texts, _): try revisions(texts)
+            case .record(let record): _ = record.request
+            case .stored: break
+            }
+        }
+    }
+
+    private static func timelineEvents(_ events: [TimelineLinkEvent]) throws(BrokenInvariant) {
+        for event in events {
+            switch event {
+            case .reset(_, let lineage, _, _): _ = lineage.value
+            case .revisions(_, let texts): try revisions(texts)
+            case .want, .recorded, .rejected, .absent: break
+            }
+        }
+    }
+
+    private static func revisions(_ texts: [String]) throws(BrokenInvariant) {
+        for revision in TimelineRevision.list(texts) ?? [] {
+            let text = String(decoding: revision.bytes, as: UTF8.self)
+            try check(TimelineRevision.list([text]) == [revision], "a revision that changed: \(text)")
+        }
     }
 
     private static func envelope(of payload: String, _ purpose: NodeEnvelope.Purpose) -> [UInt8] {
@@ -155,5 +203,27 @@ enum NodeMessageTarget {
                 #"{"application":"x","stream":"1","authorizingTags":["a"],"signatures":["1-00"],"path":["a"]}"#.utf8),
         [6] + Array(#"{"application":"x","stream":"1"}"#.utf8),
         [7] + Array(#"{"reason":"custom","description":"over"}"#.utf8),
+        [8]
+            + Array(
+                (#"[{"attach":{"_0":{"application":"x","league":"NHL","game":"1"},"node":"b","#
+                    + #""_2":{"logs":["l","m"],"starts":[0,4]},"newest":7,"follows":true}},"#
+                    + #"{"revisions":{"_0":{"application":"x","league":"NHL","game":"1"},"#
+                    + #""_1":["{\"seq\":1,\"at\":1,\"recordedAt\":2,\"change\":\"deleted\",\"id\":\"g\"}"],"#
+                    + #""isLast":true}},{"stored":{"_0":{"application":"x","league":"NHL","game":"1"},"_1":7}},"#
+                    + #"{"record":{"_0":{"number":1,"game":{"application":"x","league":"NHL","game":"1"},"#
+                    + #""origin":"r","kind":"put","event":"g","body":"{}","recordedAt":5}}}]"#).utf8),
+        [9]
+            + Array(
+                (#"[{"reset":{"_0":{"application":"x","league":"NHL","game":"1"},"_1":{"logs":["l"],"starts":[0]},"#
+                    + #""after":0,"newest":2}},{"recorded":{"_0":1,"revision":2}},{"rejected":{"_0":1}},"#
+                    + #"{"want":{"_0":{"application":"x","league":"NHL","game":"1"},"after":3}}]"#).utf8),
+        [10]
+            + Array(
+                (#"[{"close":{"_0":{"application":"x","alias":"demo"}}},"#
+                    + #"{"streamEnded":{"_0":"s","session":"t"}}]"#).utf8),
+        [11]
+            + Array(
+                (#"[{"event":{"_0":{"type":"chat.RoomEvent","bytes":"AAAA"}}},"#
+                    + #"{"absent":{"_0":{"application":"x","alias":"demo"},"call":4}}]"#).utf8),
     ]
 }

@@ -23,7 +23,7 @@ import Testing
 
     /// Runs a platform as a node of a cluster.
     private static func run(
-        _ node: String, _ store: MemoryDirectoryStore, folder: String? = nil,
+        _ node: String, _ store: MemoryDirectoryStore? = nil, servers: [String] = [], folder: String? = nil,
         homeTimeout: TimeSpan = TestPlatform.ample,
         _ body: (TestPlatform) async throws -> Void
     ) async throws {
@@ -31,8 +31,8 @@ import Testing
             records: StorageConfiguration(directory: folder),
             configure: { configuration in
                 configuration.cluster = ClusterConfiguration(
-                    servers: [], node: node, secret: "a secret of the cluster")
-                configuration.clusterDirectory = store.attach()
+                    servers: servers, node: node, secret: "a secret of the cluster")
+                configuration.clusterDirectory = store?.attach()
                 configuration.clusterTiming.lease = .seconds(10)
                 configuration.timelineHomeTimeout = homeTimeout
             }, body)
@@ -178,5 +178,101 @@ import Testing
                 }
             }
         }
+    }
+
+    @Test(
+        "with NATS, no event is lost when NATS loses its data and the node of the producer ends",
+        .enabled(if: !NATSProcess.isMissing, "nats-server is not installed"))
+    func nats() async throws {
+        let server = try NATSProcess()
+        try await Self.withFolders(2) { folders async throws in
+            try await Self.run("b", servers: [server.uri], folder: folders[1]) { second in
+                let path = Self.game + "/changes"
+                try await Self.run("a", servers: [server.uri], folder: folders[0]) { first in
+                    try #require(try await Self.areConnected(first, second))
+                    #expect(try await Self.post("0", to: first) == 201)
+                    try await TimelineListener.follow(second, path) { listener, _ async throws in
+                        #expect(try await listener.reaches(1))
+                        server.stop()
+                        let isDisconnected = try await eventually {
+                            try !Self.cluster(of: first).isConnected && !Self.cluster(of: second).isConnected
+                        }
+                        #expect(isDisconnected)
+                        // The nodes reach each other, and know the home.
+                        #expect(try await Self.post("1", to: first) == 201)
+                        #expect(try await Self.post("2", to: second) == 201)
+                        #expect(try await listener.reaches(3))
+                        try server.start()
+                        try #require(try await Self.areConnected(first, second))
+                        #expect(try await Self.post("3", to: first) == 201)
+                        #expect(try await listener.reaches(4))
+                        #expect(listener.revisions.map(\.number.value) == Array(1...4))
+                    }
+                }
+                #expect(try await Self.post("4", to: second) == 201)
+                #expect(try await Self.events(of: second) == ["0", "1", "2", "3", "4"])
+            }
+        }
+        server.stop()
+    }
+}
+
+/// A process of nats-server, which loses its data when it stops.
+private final class NATSProcess: @unchecked Sendable {
+    private static let program = "/usr/sbin/nats-server"
+    static let isMissing = !FileManager.default.isExecutableFile(atPath: program)
+
+    private struct DidNotStart: Error {}
+
+    private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("pcast-\(UUID())").path
+    private var process: Process?
+    private var port = 0
+
+    var uri: String { "nats://127.0.0.1:\(port)" }
+
+    init() throws {
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        for _ in 0..<20 {
+            // The kernel gives ports of this range to no other socket. A server whose port is in use ends.
+            port = Int.random(in: 20_000..<32_000)
+            if (try? start()) != nil { return }
+        }
+        throw DidNotStart()
+    }
+
+    deinit {
+        stop()
+        try? FileManager.default.removeItem(atPath: folder)
+    }
+
+    func start() throws {
+        try? FileManager.default.removeItem(atPath: "\(folder)/store")
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: Self.program)
+        process.arguments = [
+            "--addr", "127.0.0.1", "--port", "\(port)", "--jetstream", "--store_dir", "\(folder)/store",
+            "--ports_file_dir", folder,
+        ]
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        self.process = process
+        // The server writes the file when it listens.
+        let file = "\(folder)/nats-server_\(process.processIdentifier).ports"
+        let end = ContinuousClock.now + .seconds(60)
+        while process.isRunning, ContinuousClock.now < end {
+            if let text = try? String(contentsOfFile: file, encoding: .utf8), text.contains("://127.0.0.1:\(port)\"") {
+                return
+            }
+            poll(nil, 0, 5)
+        }
+        stop()
+        throw DidNotStart()
+    }
+
+    func stop() {
+        guard let process else { return }
+        kill(process.processIdentifier, SIGKILL)
+        process.waitUntilExit()
+        self.process = nil
     }
 }

@@ -197,12 +197,11 @@ actor ClusterRooms: RoomRequests {
     func respond(to request: SignalingRequest, _ client: RoomClient) async -> SignalingResponse {
         guard let key = await key(of: request, client) else { return await local.respond(to: request, client) }
         let deadline = MonotonicClock.now() + timeout
-        if case .joinRoom = request, homes.other(key) != nil {
-            do throws(RoomRefusal) {
-                try await local.takeJoin(from: client.address)
-            } catch {
-                return request.roomResponse(error.wire)
-            }
+        var client = client
+        do throws(RoomRefusal) {
+            client.isCounted = try await local.count(request, client)
+        } catch {
+            return request.roomResponse(error.wire)
         }
         while true {
             switch await place(of: key, request, client) {

@@ -3,7 +3,7 @@ import PCastCore
 import PCastSignaling
 
 /// The name of a room for the nodes of a cluster.
-struct RoomKey: Hashable, Sendable, Codable {
+package struct RoomKey: Hashable, Sendable, Codable {
     let application: String
     let alias: String
 
@@ -35,7 +35,7 @@ struct RoomKey: Hashable, Sendable, Codable {
 }
 
 /// A message of the protocol between nodes.
-struct RoomLinkMessage: Codable, Sendable {
+package struct RoomLinkMessage: Codable, Sendable {
     let type: String
     /// The bytes in Base64.
     let bytes: String
@@ -56,6 +56,11 @@ struct RoomLinkMessage: Codable, Sendable {
     var response: SignalingResponse? { Base64.decode(bytes).flatMap { SignalingResponse(type: type, bytes: $0) } }
     var event: SignalingEvent? { Base64.decode(bytes).flatMap { SignalingEvent(type: type, bytes: $0) } }
 
+    /// Parses the message in each way in which a node does. Returns whether one is possible.
+    package func isReadable(of application: ApplicationID) -> Bool {
+        request != nil || event != nil || room(of: application) != nil || response != nil
+    }
+
     /// Returns the room and the members of a message; nil if it has none.
     func room(of application: ApplicationID) -> (room: RoomDescription, members: [RoomMember])? {
         guard case .joinRoom(let message)? = response, let room = RoomDescription(message.room, application) else {
@@ -74,7 +79,7 @@ struct RoomLinkStream: Codable, Sendable {
 }
 
 /// A request of a client to a room whose home is another node.
-struct RoomLinkCall: Codable, Sendable {
+package struct RoomLinkCall: Codable, Sendable {
     let number: Int
     let room: RoomKey
     let session: String
@@ -85,7 +90,7 @@ struct RoomLinkCall: Codable, Sendable {
 }
 
 /// A message to the home of a room.
-enum RoomLinkRequest: Codable, Sendable {
+package enum RoomLinkRequest: Codable, Sendable {
     /// Announces a room's members that are connected to the node, and the listed ones that it knows.
     case announce(RoomKey, own: RoomLinkMessage?, listed: RoomLinkMessage?)
     case call(RoomLinkCall)
@@ -97,7 +102,7 @@ enum RoomLinkRequest: Codable, Sendable {
 }
 
 /// A message of the home of rooms. Messages are applied in their order.
-enum RoomLinkEvent: Codable, Sendable {
+package enum RoomLinkEvent: Codable, Sendable {
     /// The answer to the announcement of members: the listed members, those that were announced, and the conversation.
     case state(RoomKey, listed: RoomLinkMessage, own: RoomLinkMessage, conversation: RoomLinkMessage)
     /// The node is not the home of the room, or not any more: the answer to an announcement, or to a call with a number.
@@ -105,6 +110,29 @@ enum RoomLinkEvent: Codable, Sendable {
     case event(RoomLinkMessage)
     /// The response to a call, with the member that it has changed.
     case response(Int, RoomLinkMessage, member: RoomLinkMessage?)
+}
+
+extension RoomLinkRequest {
+    /// The messages of the protocol in the request.
+    package var messages: [RoomLinkMessage] {
+        switch self {
+        case .announce(_, let own, let listed): [own, listed].compactMap { $0 }
+        case .call(let call): [call.message]
+        case .lost, .streamEnded, .close: []
+        }
+    }
+}
+
+extension RoomLinkEvent {
+    /// The messages of the protocol in the event.
+    package var messages: [RoomLinkMessage] {
+        switch self {
+        case .state(_, let listed, let own, let conversation): [listed, own, conversation]
+        case .absent: []
+        case .event(let message): [message]
+        case .response(_, let message, let member): [message] + [member].compactMap { $0 }
+        }
+    }
 }
 
 // MARK: - Values

@@ -75,7 +75,7 @@ package struct TimelineReplica: Sendable {
 
     /// Returns the changes that add revisions of another node, which follow the last revision that both share.
     ///
-    /// Of two changes of an event, the one that was recorded later remains, and that of this node if the times are equal. Thus
+    /// If both nodes have changed an event, the later change remains, and that of this node if the times are equal. Thus
     /// the result does not depend on when a node returns.
     package func merging(
         _ revisions: [TimelineRevision], of lineage: TimelineLineage, after shared: SequenceNumber, at now: WallTime

@@ -164,14 +164,17 @@ public struct Platform: Service, Sendable {
         let channels = BackgroundService("streams of channels") { await components.channels.run() }
         let renditions = BackgroundService("renditions") { await components.directory.renditions?.run() }
         let clusterRooms = BackgroundService("rooms of the cluster") { await components.clusterRooms?.run() }
-        let clusterTimelines = BackgroundService("timelines of the cluster") { await components.clusterTimelines?.run() }
+        let clusterTimelines = BackgroundService("timelines of the cluster") {
+            await components.clusterTimelines?.run()
+        }
         let cluster = BackgroundService("cluster") { await components.cluster?.run() }
         // It stops before the cluster, and after the last notifications were delivered.
         let persistence = BackgroundService("data of the cluster") { await components.persistence?.run() }
         let media = MediaService(components: components)
         return [
             spans, BackgroundService("metrics") { await reporter.run() }, histories, timelines, absence, interfaces,
-            publicAddress, keys, certificate, names, channels, cluster, clusterRooms, clusterTimelines, persistence, servers,
+            publicAddress, keys, certificate, names, channels, cluster, clusterRooms, clusterTimelines, persistence,
+            servers,
             RecordsService(components: components, media: media),
             media,
             packaging,

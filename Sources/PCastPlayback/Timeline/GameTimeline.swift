@@ -250,7 +250,9 @@ public final class GameTimeline: Sendable {
             switch message {
             case .begin(let id, let newest, let from):
                 // In a cluster, a log may continue another one.
-                if let log = state.log, log != id, from != state.release.log.newest { notify(state.release.startOver(), &state) }
+                if let log = state.log, log != id, from != state.release.log.newest {
+                    notify(state.release.startOver(), &state)
+                }
                 (state.log, state.goal) = (id, newest)
             case .changes(let revisions):
                 do throws(TimelineError) {

@@ -4,6 +4,7 @@ import PCastCore
 import PCastDatabase
 import PCastTimeline
 import PCastWeb
+import Synchronization
 import Testing
 
 @testable import PCastPlatform
@@ -83,7 +84,7 @@ import Testing
                             // Producers at all nodes write at the same time.
                             try await withThrowingTaskGroup(of: Void.self) { group in
                                 for (index, platform) in platforms.enumerated() {
-                                    group.addTask {
+                                    group.addTask { () async throws in
                                         for number in 0..<20 {
                                             #expect(try await Self.post("\(index)-\(number)", to: platform) == 201)
                                         }
@@ -114,9 +115,9 @@ import Testing
     @Test("the events that a node has accepted are at the others when it ends, and a consumer continues there")
     func takeover() async throws {
         let store = MemoryDirectoryStore()
-        try await Self.withFolders(2) { folders async throws in
+        try await Self.withFolders(2) { (folders: [String]) async throws in
             try await Self.run("b", store, folder: folders[1]) { second in
-                var log = ""
+                let former = Mutex("")
                 try await Self.run("a", store, folder: folders[0]) { first in
                     try #require(try await Self.areConnected(first, second))
                     for number in 0..<5 { #expect(try await Self.post("\(number)", to: first) == 201) }
@@ -125,9 +126,10 @@ import Testing
                     }
                     let document = try await first.send("GET", Self.game).body
                     let rest = try #require(document.split(separator: #""log":""#).dropFirst().first)
-                    log = String(rest.prefix { $0 != "\"" })
+                    former.withLock { $0 = String(rest.prefix { $0 != "\"" }) }
                 }
                 #expect(try await Self.post("5", to: second) == 201)
+                let log = former.withLock { $0 }
                 let path = Self.game + "/changes?since=5&log=\(log)"
                 try await TimelineListener.follow(second, path) { listener, _ async throws in
                     #expect(try await listener.reaches(1))
@@ -185,7 +187,7 @@ import Testing
         .enabled(if: !NATSProcess.isMissing, "nats-server is not installed"))
     func nats() async throws {
         let server = try NATSProcess()
-        try await Self.withFolders(2) { folders async throws in
+        try await Self.withFolders(2) { (folders: [String]) async throws in
             try await Self.run("b", servers: [server.uri], folder: folders[1]) { second in
                 let path = Self.game + "/changes"
                 try await Self.run("a", servers: [server.uri], folder: folders[0]) { first in

@@ -194,7 +194,7 @@ enum NodeMessageTarget {
         #"{"link":"l","stream":"1","tags":["a"],"authorizingTags":[],"path":["a"],"offer":"v=0\r\n","#
         + #""window":{"start":1,"duration":2}}"#
 
-    static let corpus: [[UInt8]] = [
+    private static let nodeCorpus: [[UInt8]] = [
         [0] + envelope(of: requestText, .request), [1] + Array(requestText.utf8), [2] + Array(offerText.utf8),
         [3] + Array(#"{"answer":"v=0\r\n"}"#.utf8),
         [4] + Array(#"{"application":"x","hops":["b"],"stream":"show","viewers":3}"#.utf8),
@@ -203,27 +203,29 @@ enum NodeMessageTarget {
                 #"{"application":"x","stream":"1","authorizingTags":["a"],"signatures":["1-00"],"path":["a"]}"#.utf8),
         [6] + Array(#"{"application":"x","stream":"1"}"#.utf8),
         [7] + Array(#"{"reason":"custom","description":"over"}"#.utf8),
-        [8]
-            + Array(
-                (#"[{"attach":{"_0":{"application":"x","league":"NHL","game":"1"},"node":"b","#
-                    + #""_2":{"logs":["l","m"],"starts":[0,4]},"newest":7,"follows":true}},"#
-                    + #"{"revisions":{"_0":{"application":"x","league":"NHL","game":"1"},"#
-                    + #""_1":["{\"seq\":1,\"at\":1,\"recordedAt\":2,\"change\":\"deleted\",\"id\":\"g\"}"],"#
-                    + #""isLast":true}},{"stored":{"_0":{"application":"x","league":"NHL","game":"1"},"_1":7}},"#
-                    + #"{"record":{"_0":{"number":1,"game":{"application":"x","league":"NHL","game":"1"},"#
-                    + #""origin":"r","kind":"put","event":"g","body":"{}","recordedAt":5}}}]"#).utf8),
-        [9]
-            + Array(
-                (#"[{"reset":{"_0":{"application":"x","league":"NHL","game":"1"},"_1":{"logs":["l"],"starts":[0]},"#
-                    + #""after":0,"newest":2}},{"recorded":{"_0":1,"revision":2}},{"rejected":{"_0":1}},"#
-                    + #"{"want":{"_0":{"application":"x","league":"NHL","game":"1"},"after":3}}]"#).utf8),
-        [10]
-            + Array(
-                (#"[{"close":{"_0":{"application":"x","alias":"demo"}}},"#
-                    + #"{"streamEnded":{"_0":"s","session":"t"}}]"#).utf8),
-        [11]
-            + Array(
-                (#"[{"event":{"_0":{"type":"chat.RoomEvent","bytes":"AAAA"}}},"#
-                    + #"{"absent":{"_0":{"application":"x","alias":"demo"},"call":4}}]"#).utf8),
+    ]
+
+    static var corpus: [[UInt8]] {
+        var inputs = nodeCorpus
+        for (form, text) in linkTexts { inputs.append([form] + Array(text.utf8)) }
+        return inputs
+    }
+
+    /// Messages of the links of rooms and timelines.
+    private static let linkTexts: [(form: UInt8, text: String)] = [
+        (
+            8,
+            #"""
+            [{"attach":{"_0":{"application":"x","league":"NHL","game":"1"},"node":"b","newest":7,
+            "_2":{"logs":["l","m"],"starts":[0,4]},"follows":true}}]
+            """#
+        ),
+        (8, #"[{"stored":{"_0":{"application":"x","league":"NHL","game":"1"},"_1":7}}]"#),
+        (8, #"[{"revisions":{"_0":{"application":"x","league":"NHL","game":"1"},"_1":["{}"],"isLast":true}}]"#),
+        (9, #"[{"recorded":{"_0":1,"revision":2}},{"rejected":{"_0":1}}]"#),
+        (9, #"[{"want":{"_0":{"application":"x","league":"NHL","game":"1"},"after":3}}]"#),
+        (10, #"[{"close":{"_0":{"application":"x","alias":"demo"}}}]"#),
+        (10, #"[{"streamEnded":{"_0":"s","session":"t"}}]"#),
+        (11, #"[{"event":{"_0":{"type":"chat.RoomEvent","bytes":"AAAA"}}}]"#),
     ]
 }

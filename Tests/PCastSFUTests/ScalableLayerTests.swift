@@ -164,11 +164,12 @@ struct ScalableLayerTests {
         let viewer = try scene.view()
         scene.send(3, allowing: [(viewer, 5_000)])
         // The link falls, and loses packets of the highest layer at that time.
+        for _ in 0..<50 where scene.network.layers(viewedBy: viewer)?.cause != .link {
+            scene.send(0.04, allowing: [(viewer, 110)])
+        }
+        try #require(scene.network.layers(viewedBy: viewer)?.cause == .link)
         let lost = Self.seen(by: viewer).filter { $0.spatial == 2 }.suffix(12).map(\.sequence)
         #expect(lost.count == 12)
-        viewer.allow(110, by: scene.network)
-        let layers = try #require(scene.network.layers(viewedBy: viewer))
-        #expect(layers.cause == .link)
         func request(_ scene: Scene) {
             let media = viewer.media(.video)
             guard let source = media.remoteSources.first else { return }

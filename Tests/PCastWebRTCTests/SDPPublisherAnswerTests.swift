@@ -157,7 +157,11 @@ struct SDPPublisherAnswerTests {
         #expect(oneByte.session.media[0].extensionMap.id(of: .dependencyDescriptor) == nil)
         // The temporal layers of H.264 are in the descriptor only.
         capabilities.codecs = [.h264, .opus]
-        let h264 = try Answer.toPublisher(SDPSamples.chromiumSimulcastOffer, capabilities: capabilities)
+        let h264 = try Answer.toPublisher(
+            SDPSamples.chromiumSimulcastOffer.replacing(
+                "a=rtpmap:96 VP8/90000",
+                with: "a=rtpmap:96 H264/90000\na=fmtp:96 packetization-mode=1;profile-level-id=42e01f"),
+            capabilities: capabilities)
         #expect(h264.session.media[0].codec == .h264)
         #expect(h264.session.media[0].extensionMap.id(of: .dependencyDescriptor) == 13)
     }

@@ -3,7 +3,7 @@ import PCastCore
 import PCastDevices
 import PCastRTP
 
-/// A group of pictures of the test pattern in H.264, as RTP payloads. A publisher repeats it without encoding.
+/// A group of frames of the test pattern in H.264, as RTP payloads. A publisher repeats it without encoding.
 struct RecordedGroup: Sendable {
     /// The frame rate in frames per second.
     static let rate: Int64 = 30

@@ -8,8 +8,8 @@ package struct H265Format: Hashable, Sendable {
     /// The fields of the first sequence parameter set.
     let sequence: H265SequenceParameterSet
 
-    /// Creates a format. Returns nil if a set is missing or too large, there are more than 16 sequence or 64 picture
-    /// parameter sets, or the first sequence parameter set is invalid.
+    /// Creates a format. Returns nil if a set is missing or too large, there are more of a kind than the standard
+    /// permits, or the first sequence parameter set is invalid.
     package init?(_ sets: VideoParameterUnits) {
         guard let first = sets.sequence.first, !sets.video.isEmpty, !sets.picture.isEmpty, sets.video.count <= 16,
             sets.sequence.count <= 16, sets.picture.count <= 64, let sequence = H265SequenceParameterSet(first.span),

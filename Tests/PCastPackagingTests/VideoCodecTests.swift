@@ -58,6 +58,72 @@ struct VideoCodecTests {
         }
     }
 
+    /// A video, a sequence and a picture parameter set of x265 with 64x64 and two reordered frames, in Annex B format.
+    private static let setsOfH265: [UInt8] = [
+        0, 0, 0, 1, 0x40, 0x01, 0x0C, 0x01, 0xFF, 0xFF, 0x01, 0x60, 0, 0, 0x03, 0, 0x90, 0, 0, 0x03, 0, 0, 0x03, 0,
+        0x1E, 0x95, 0x90, 0x09,
+        0, 0, 0, 1, 0x42, 0x01, 0x01, 0x01, 0x60, 0, 0, 0x03, 0, 0x90, 0, 0, 0x03, 0, 0, 0x03, 0, 0x1E,
+        0xA0, 0x20, 0x81, 0x05, 0x96, 0x56, 0x44, 0xA4, 0xC2, 0xF0, 0x16, 0x80, 0x80, 0, 0, 0x03, 0, 0x80, 0, 0, 0x0F, 0x04,
+        0, 0, 0, 1, 0x44, 0x01, 0xC0, 0x73, 0xC0, 0x89,
+    ]
+
+    /// Returns an open group of H.265 with 12 frames in decoding order, as x265 makes it: the frame with which decoding
+    /// can start, two leading frames that refer to frames before it (RASL), and others. Slices have no content.
+    private static func openGroup(_ number: Int64) -> [AccessUnit] {
+        let frames: [(type: UInt8, place: Int64)] = [
+            (21, 2), (9, 1), (8, 0), (1, 5), (1, 4), (0, 3), (1, 8), (1, 7), (0, 6), (1, 11), (1, 10), (0, 9),
+        ]
+        let start = WallTime(millisecondsSinceEpoch: 1_767_225_600_000)
+        return frames.map { type, place in
+            let ticks = (number * 12 + place) * 3_000
+            return AccessUnit(
+                codec: .h265,
+                bytes: (type == 21 ? setsOfH265 : []) + [0, 0, 0, 1, type << 1, 1, 0xAF, UInt8(place + 1)],
+                isKeyFrame: type == 21, timestamp: ticks, captureTime: start + ClockRate.video.span(ofTicks: ticks))
+        }
+    }
+
+    @Test("leading frames whose references are missing are dropped, and the frames after them are not")
+    func leadingFrames() throws {
+        var configuration = PackagerConfiguration(instance: "i1")
+        configuration.segmentDuration = .milliseconds(400)
+        configuration.partDuration = .milliseconds(200)
+        // Key frames are needed after losses only.
+        configuration.answersKeyFrameRequests = false
+        var packager = StreamPackager(
+            configuration,
+            renditions: [RenditionDescription(name: "video", source: .video, bitrate: .kilobits(800))])
+        // Packaging begins with a group, and some frames of the third one are lost.
+        for number in 0..<4 as Range<Int64> {
+            for (index, unit) in Self.openGroup(number).enumerated() {
+                if number == 2, index == 3 { packager.framesLost(in: "video") }
+                packager.append(unit, to: "video")
+                if number != 2 {
+                    #expect(packager.takeUpdates().needsKeyFrame.isEmpty, "group \(number), frame \(index)")
+                }
+            }
+            _ = packager.takeUpdates()
+        }
+        packager.finish()
+        // Two frames of the first group, nine of the third one, and two of the fourth one.
+        #expect(packager.droppedUnits(of: "video") == 13)
+        var times: [Int64] = []
+        for bytes in packager.takeParts().map(\.part.bytes) where !bytes.isEmpty {
+            let fragment = try #require(CMAFFragmentDescription(bytes, size: bytes.count))
+            var time = fragment.decodeTime
+            for sample in fragment.samples {
+                times.append(time + Int64(sample.compositionOffset))
+                time += Int64(sample.duration)
+            }
+        }
+        let first = try #require(times.first)
+        #expect(
+            times.map { ($0 - first + 1_500) / 3_000 } == [
+                0, 3, 2, 1, 6, 5, 4, 9, 8, 7, 12, 11, 10, 15, 14, 13, 18, 17, 16, 21, 20, 19, 24, 23, 22, 36, 39, 38,
+                37, 42, 41, 40, 45, 44, 43,
+            ])
+    }
+
     @Test("a publisher that changes its codec begins a discontinuity with another initialization segment")
     func change() throws {
         let first = try Self.encode(.h264, 0..<30, size: MediaSamples.size)

@@ -56,6 +56,8 @@ package struct HEVCDecoderConfiguration: Hashable, Sendable {
 package enum HEVCUnit {
     /// The types of leading frames, which precede the random access point that they follow in presentation order.
     package static let leadingFrames: ClosedRange<UInt8> = 6...9
+    /// The types of leading frames that refer to frames before the random access point, too (RASL_N, RASL_R).
+    package static let skippedLeadingFrames: ClosedRange<UInt8> = 8...9
     /// The types of slices with which decoding can begin (intra random access points).
     package static let randomAccessPoints: ClosedRange<UInt8> = 16...21
     /// The types of slices.

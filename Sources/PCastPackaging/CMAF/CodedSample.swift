@@ -6,6 +6,17 @@ struct CodedSample: Sendable {
     let sample: CMAFSample
     /// The format, of a frame with which decoding can start; nil for the others.
     let format: CMAFFormat?
+    /// The kind of a leading frame of H.265; nil for the others.
+    var leading: LeadingFrame?
+
+    /// A frame that precedes the random access point before it in presentation order. Only leading frames may refer to it
+    /// (ITU-T H.265, section 7.4.2.2).
+    enum LeadingFrame: Sendable {
+        /// It can be decoded if decoding starts at that point (RADL).
+        case decodable
+        /// It cannot be decoded then, because it also refers to earlier frames (RASL).
+        case skipped
+    }
 
     /// Converts a frame. Returns nil if it has no slice, if its codec has no sample entry here, or if decoding could start
     /// with it but its format is unknown.
@@ -51,6 +62,7 @@ struct CodedSample: Sendable {
     private init?(h265 bytes: [UInt8], _ known: CMAFFormat?) {
         var sets = VideoParameterUnits()
         var (hasSlice, isRandomAccess) = (false, false)
+        var leading: LeadingFrame?
         var data: [UInt8] = []
         data.reserveCapacity(bytes.count + 16)
         bytes.withByteView { source in
@@ -66,6 +78,9 @@ struct CodedSample: Sendable {
                 case _ where HEVCUnit.slices.contains(type):
                     hasSlice = true
                     isRandomAccess = isRandomAccess || HEVCUnit.randomAccessPoints.contains(type)
+                    if HEVCUnit.leadingFrames.contains(type) {
+                        leading = HEVCUnit.skippedLeadingFrames.contains(type) ? .skipped : .decodable
+                    }
                 default: break
                 }
                 data.append(unitLength: unit.count)
@@ -75,6 +90,7 @@ struct CodedSample: Sendable {
         guard hasSlice else { return nil }
         guard isRandomAccess else {
             self.init(data, nil)
+            self.leading = leading
             return
         }
         if let format = H265Format(sets) {

@@ -67,6 +67,8 @@ struct RenditionPackager {
     /// The number of discontinuities that this rendition has begun.
     private var appliedDiscontinuities: Int64 = 0
     private var awaitsKeyFrame: Bool
+    /// Whether the frames before the last key frame are missing, to which its leading frames may refer.
+    private var skipsLeadingFrames = false
     /// The segment and the index of the first part that ``takeParts()`` has not returned.
     var nextTaken: (segment: Int64, part: Int) = (0, 0)
     /// The frames in the open segment.
@@ -118,6 +120,10 @@ struct RenditionPackager {
             return
         }
         guard !awaitsKeyFrame || read.sample.isSync else { return drop(&clock) }
+        if skipsLeadingFrames, read.leading == .skipped {
+            droppedUnits += 1
+            return
+        }
         guard begins(with: unit, &clock) else { return drop(&clock) }
         if awaitsKeyFrame { insertWaiting(&clock) }
         let time: Int64
@@ -132,12 +138,18 @@ struct RenditionPackager {
                 clock.addDiscontinuity(at: nanoseconds(time))
             }
         }
-        guard time >= earliest, !description.isVideo || reordering.accepts(time) else { return drop(&clock) }
+        guard time >= earliest, !description.isVideo || reordering.accepts(time) else {
+            guard read.leading != nil else { return drop(&clock) }
+            // The frames after leading frames do not refer to them.
+            droppedUnits += 1
+            return
+        }
         if clock.start == nil { clock.start = nanoseconds(time) }
         if !hasBegun, !reordering.isWaiting {
             appliedDiscontinuities = clock.discontinuities
             end = time
         }
+        if read.sample.isSync { skipsLeadingFrames = awaitsKeyFrame }
         awaitsKeyFrame = false
         guard description.isVideo else { return insert(read.sample, at: time, nil, &clock) }
         if let format = read.format { reordering.setStatedDepth(format.reorderedFrames ?? 0) }

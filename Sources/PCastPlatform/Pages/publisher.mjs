@@ -61,6 +61,7 @@ export class Publisher extends EventTarget {
   /** @type {RTCPeerConnection | null} */ #connection = null;
   /** @type {PublishingSession | null} */ #session = null;
   /** @type {Session | null} The session of the second codec. */ #second = null;
+  /** @type {string | null} The key of the request for it. */ #secondKey = null;
   /** @type {PublishOptions["makeSession"]} */ #makeSession;
   /** @type {StatisticsReader | null} */ #statistics = null;
   /** @type {DataQuality | null} */ #quality = null;
@@ -178,8 +179,10 @@ export class Publisher extends EventTarget {
    * @param {string} [key] the key of the platform's request
    */
   #sendSecondCodec(codec, key) {
+    // The platform repeats its request when the browser has connected to the events again.
+    if (key && key === this.#secondKey) return;
     this.#second?.close();
-    this.#second = null;
+    [this.#second, this.#secondKey] = [null, key ?? null];
     if (!codec || !key) return;
     const connection = makeConnection(this.#isApart);
     for (const track of [...this.media.getVideoTracks(), ...this.media.getAudioTracks()]) {
@@ -199,7 +202,7 @@ export class Publisher extends EventTarget {
   #leave() {
     clearTimeout(this.#timer);
     this.#second?.close();
-    this.#second = null;
+    [this.#second, this.#secondKey] = [null, null];
     this.#session?.close();
     [this.#session, this.#connection, this.#statistics, this.#quality] = [null, null, null, null];
   }

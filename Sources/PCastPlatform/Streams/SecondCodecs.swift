@@ -89,7 +89,7 @@ extension StreamDirectory {
         }
         // The viewer may have left meanwhile.
         guard let current = secondCodecs[id], current.key == request.key, current.hasMedia,
-            registry.participants[viewer] != nil
+            registry.participants[viewer]?.isClosed == false
         else { return nil }
         return current.stream
     }

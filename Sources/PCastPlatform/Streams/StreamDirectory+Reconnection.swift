@@ -167,6 +167,7 @@ extension StreamDirectory {
         var endedViewings: [(StreamEnd, PendingReconnects.EndAction)] = []
         for peer in registry.subscribers[stream.id] ?? [] {
             guard let viewer = registry.leave(peer) else { continue }
+            leaveSecondCodec(of: stream.id, peer)
             if let (session, onInterruption) = viewer.reconnection {
                 pendingReconnects.add(
                     .init(
@@ -327,6 +328,7 @@ extension StreamDirectory {
             let stream = registry.streams[viewer.origin]
         else { return }
         registry.leave(peer)
+        leaveSecondCodec(of: viewer.origin, peer)
         pendingReconnects.add(
             .init(
                 id: id, origin: viewer.origin, application: stream.application, session: owner, onEnd: viewer.onEnd,

@@ -82,6 +82,33 @@ import Testing
         #expect(Self.frameHeader([0xB8, 0x49, 0x83, 0x42] + Fixtures.vpxKeyFrame.dropFirst(4)) == nil)
     }
 
+    @Test("the size of a key superframe is that of its largest layer")
+    func superframeSize() {
+        func size(_ frames: [[UInt8]], end: [UInt8]? = nil) -> Dimensions? {
+            let marker = 0xC8 | UInt8(frames.count - 1)
+            let sizes = frames.flatMap { [UInt8(truncatingIfNeeded: $0.count), UInt8($0.count >> 8)] }
+            let bytes = frames.flatMap(\.self) + (end ?? [marker] + sizes + [marker])
+            return VP9Superframe.size(ofKeyFrame: bytes.span)
+        }
+        // Upper layers with 416x240: one that is resilient to errors, and one that is not shown.
+        let resilient: [UInt8] = [0x87, 0x02, 0, 0, 0x03, 0x3E, 0x01, 0xDE]
+        let hidden: [UInt8] = [0x84, 0, 0x40, 0, 0, 0x67, 0xC0, 0x3B, 0xC0]
+        let large = Dimensions(width: 416, height: 240)
+        #expect(size([Fixtures.vpxKeyFrame, resilient]) == large)
+        #expect(size([Fixtures.vpxKeyFrame, hidden, Fixtures.vpxFrame]) == large)
+        // The size of a frame is that of a reference.
+        #expect(size([Fixtures.vpxKeyFrame, Fixtures.vpxFrame]) == Fixtures.size)
+        #expect(size([Fixtures.vpxKeyFrame], end: []) == Fixtures.size)
+        #expect(size([Fixtures.vpxFrame, resilient]) == nil)
+        // Indices that are truncated or state more than there is.
+        #expect(size([Fixtures.vpxKeyFrame, resilient], end: [0xC9]) == Fixtures.size)
+        #expect(size([Fixtures.vpxKeyFrame], end: [0xC9, 0xFF, 0xFF, 8, 0, 0xC9]) == Fixtures.size)
+        for length in 0..<8 {
+            #expect(size([Fixtures.vpxKeyFrame, Array(resilient.prefix(length))]) == Fixtures.size)
+        }
+        #expect(VP9Superframe.size(ofKeyFrame: [UInt8]().span) == nil)
+    }
+
     @Test("the frames of spatial layers become a superframe with an index")
     func superframe() throws {
         let payloads: [[UInt8]] = [

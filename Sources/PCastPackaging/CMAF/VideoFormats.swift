@@ -128,17 +128,20 @@ package struct AV1Format: Hashable, Sendable {
 package struct VP9Format: Hashable, Sendable {
     /// The fields of the header.
     let header: VP9FrameHeader
+    /// The size of the video, which is that of the largest spatial layer.
+    package let dimensions: Dimensions
 
-    /// Creates a format. Returns nil if the frame is no key frame.
+    /// Creates a format. Returns nil if the frame or superframe does not begin with a key frame.
     package init?(keyFrame frame: Span<UInt8>) {
-        guard let header = VP9FrameHeader(keyFrame: frame) else { return nil }
+        guard let header = VP9FrameHeader(keyFrame: frame), let size = VP9Superframe.size(ofKeyFrame: frame) else {
+            return nil
+        }
         self.header = header
+        dimensions = size
     }
 
-    /// The size of the video.
-    package var dimensions: Dimensions { header.dimensions }
     /// The codec string (“VP Codec ISO Media File Format Binding”).
-    package var codecString: String { header.video(size: nil).codecString }
+    package var codecString: String { header.video(size: dimensions).codecString }
 
     /// The level multiplied by ten, the lowest one that permits the size.
     private var level: UInt8 { UInt8(CodecParameters.vp9Level(of: dimensions)) }

@@ -54,11 +54,7 @@ import Testing
         _ streams: SecondCodecStreams,
         _ body: (TestPlatform, _ stream: String, _ publisher: String) async throws -> Void
     ) async throws {
-        // No request ends because of the time.
-        try await TestPlatform.runConfigured(configure: {
-            $0.secondCodec = streams
-            $0.secondCodecTimeout = .seconds(3_600 as Int64)
-        }) { platform in
+        try await TestPlatform.runConfigured(configure: { $0.secondCodec = streams }) { platform in
             let offer = try Offers.publisher(video: .vp8)
             let answer = try await platform.post("/whip?secondCodec=offered", offer)
             try #require(answer.status == 201)

@@ -147,6 +147,26 @@ struct VideoCodecTests {
         #expect((15...30).contains(demuxed.packets.count), "\(demuxed.packets.count) frames")
     }
 
+    @Test("a key frame whose format is unknown is reported", arguments: [Codec.h264, .h265, .vp9, .av1])
+    func unreadable(codec: Codec) {
+        var packager = StreamPackager(
+            PackagerConfiguration(instance: "i1"),
+            renditions: [RenditionDescription(name: "video", source: .video, bitrate: .kilobits(800))])
+        // A slice without parameter sets, a frame of VP9 with an invalid header, and a temporal unit without a sequence header.
+        let bytes: [Codec: [UInt8]] = [
+            .h264: [0, 0, 0, 1, 0x65, 0x88, 0x84], .h265: [0, 0, 0, 1, 0x28, 1, 0xAF], .vp9: [0x82, 0x49, 0x83, 0x43],
+            .av1: [0x12, 0x00, 0x32, 0x02, 0x10, 0x00],
+        ]
+        for isKeyFrame in [false, true] {
+            packager.append(
+                AccessUnit(
+                    codec: codec, bytes: bytes[codec] ?? [], isKeyFrame: isKeyFrame, timestamp: 0,
+                    captureTime: WallTime(millisecondsSinceEpoch: 1_767_225_600_000)), to: "video")
+            #expect(packager.takeUpdates().hasUnreadableVideo == isKeyFrame)
+        }
+        #expect(packager.droppedUnits(of: "video") == 2)
+    }
+
     /// Returns an initialization segment with all segments that follow it.
     private static func bytes(of playlist: MediaPlaylist, _ packager: StreamPackager) throws -> [UInt8] {
         func file(_ uri: String) throws -> [UInt8] {

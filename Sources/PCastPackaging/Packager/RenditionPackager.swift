@@ -114,9 +114,10 @@ struct RenditionPackager {
     mutating func append(_ unit: AccessUnit, _ clock: inout PackagerClock) {
         guard !isFinished, !unit.bytes.isEmpty else { return }
         guard unit.bytes.count <= PackagerConfiguration.maximumUnitSize else { return drop(&clock) }
-        guard let read = read(unit) else {
+        let converted = read(unit)
+        if format == nil, unit.isKeyFrame, converted?.format == nil { clock.updates.hasUnreadableVideo = true }
+        guard let read = converted else {
             droppedUnits += 1
-            if format == nil, unit.isKeyFrame { clock.updates.hasUnreadableVideo = true }
             return
         }
         guard !awaitsKeyFrame || read.sample.isSync else { return drop(&clock) }

@@ -180,8 +180,9 @@ static inline int csdl_load(csdl_library *library, const char **reason) {
 }
 
 // Loads the library once more, with state of its own, from a copy of its file in memory: the dynamic linker recognizes a
-// library by its file. Returns 1 if it was loaded; otherwise 0, and `reason` is the error.
-static inline int csdl_load_copy(csdl_library *library, const char **reason) {
+// library by its file and by its path. `number` is the number of the copy, from 1 to 32. Returns 1 if it was loaded;
+// otherwise 0, and `reason` is the error.
+static inline int csdl_load_copy(csdl_library *library, int number, const char **reason) {
     void *handle = dlopen("libSDL2-2.0.so.0", RTLD_NOW | RTLD_LOCAL);
     csdl_link_map *map = NULL;
     if (!handle || csdl_library_information(handle, CSDL_LINK_MAP, &map) != 0) {
@@ -204,8 +205,10 @@ static inline int csdl_load_copy(csdl_library *library, const char **reason) {
     }
     int result = 0;
     if (count == 0) {
-        char path[32];
-        __builtin_snprintf(path, sizeof path, "/proc/self/fd/%d", target);
+        // An earlier copy may have had the same descriptor, so each path has another number of slashes.
+        char path[64];
+        __builtin_snprintf(
+            path, sizeof path, "/proc/self/fd%.*s%d", number, "////////////////////////////////", target);
         result = csdl_find(library, dlopen(path, RTLD_NOW | RTLD_LOCAL), reason);
     } else {
         *reason = "the library cannot be copied";

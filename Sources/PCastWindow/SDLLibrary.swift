@@ -35,7 +35,7 @@ struct SDLLibrary: @unchecked Sendable {  // initialized before it is shared
             var calls = csdl_library()
             var reason: UnsafePointer<CChar>?
             let isCopy = state.lost > 0
-            let isLoaded = isCopy ? csdl_load_copy(&calls, &reason) : csdl_load(&calls, &reason)
+            let isLoaded = isCopy ? csdl_load_copy(&calls, Int32(state.lost), &reason) : csdl_load(&calls, &reason)
             guard isLoaded == 1 else {
                 return .failure(
                     .missing(reason.map { String(cString: $0) } ?? "libSDL2-2.0.so.0 cannot be loaded"))

@@ -21,7 +21,7 @@ public final class RenderedPage: Sendable {
     private let layer: PageLayer
     private let sessions: PageSessions
 
-    /// The reason why the page's audio is not mixed in; nil if it is.
+    /// The reason why the audio of a page over a capture is not mixed in; nil if it is.
     public var audioFailure: String? { sessions.audioFailure.withLock { $0 } }
 
     /// Opens a page and begins to render it. `address` has the scheme http, https, file or data. `dimensions` is the
@@ -334,11 +334,13 @@ private final class PageLayer: Sendable {
         guard begins else { return }
         Task {
             while let (image, drawn) = next() {
+                // An image that is late is left out if another one follows. One that was decoded is drawn, so that a page
+                // whose images take long to decode is drawn, too.
+                let isLate = PageTiming.remaining(of: drawn, at: MonotonicClock.wallTime()) == .zero
+                if isLate, state.withLock({ !$0.waiting.isEmpty }) { continue }
                 let graphic = Data(base64Encoded: image).flatMap { try? Graphic(premultipliedPNG: Array($0)) }
                 let remaining = PageTiming.remaining(of: drawn, at: MonotonicClock.wallTime())
                 if remaining > .zero { try? await Task.sleep(for: remaining.duration) }
-                // An image that is late is left out if another one follows.
-                if remaining == .zero, state.withLock({ !$0.waiting.isEmpty }) { continue }
                 if let graphic { state.withLock { if !$0.isRemoved { sink(graphic) } } }
             }
         }

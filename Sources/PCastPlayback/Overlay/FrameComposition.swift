@@ -14,6 +14,10 @@ package final class FrameComposition: Sendable {
         var shownAt: Instant?
         /// The image around scaled frames; nil for black.
         var background: Graphic?
+        /// Whether no frame was drawn since the background was set.
+        var isBackgroundNew = false
+        /// Whether `drawBackground` will be called.
+        var isBackgroundScheduled = false
         nonisolated(unsafe) let squeezeBack = FrameScaler()
     }
 
@@ -57,11 +61,26 @@ package final class FrameComposition: Sendable {
     /// Sets the image around scaled frames from now on, and around a still picture; nil for black.
     func setBackground(_ background: Graphic?) {
         state.withLock { state in
-            state.background = background
-            let now = MonotonicClock.now()
-            // Moving frames are drawn when they arrive.
-            guard let shownAt = state.shownAt, now - shownAt > Self.still else { return }
-            draw(&state, at: now)
+            (state.background, state.isBackgroundNew) = (background, true)
+            drawBackground(&state)
+        }
+    }
+
+    /// Draws a still picture with a new background. Moving frames are drawn when they arrive.
+    private func drawBackground(_ state: inout State) {
+        guard state.isBackgroundNew, let shownAt = state.shownAt else { return }
+        let now = MonotonicClock.now()
+        let remaining = Self.still - (now - shownAt)
+        if remaining <= .zero { return draw(&state, at: now) }
+        // No frame may follow this one.
+        if state.isBackgroundScheduled { return }
+        state.isBackgroundScheduled = true
+        queue.asyncAfter(deadline: .now() + .nanoseconds(Int(remaining.nanoseconds))) { [weak self] in
+            guard let self else { return }
+            self.state.withLock { state in
+                state.isBackgroundScheduled = false
+                self.drawBackground(&state)
+            }
         }
     }
 
@@ -95,7 +114,7 @@ package final class FrameComposition: Sendable {
     /// Draws the last frame at the current scale.
     private func draw(_ state: inout State, at now: Instant) {
         guard let frame = state.last else { return }
-        state.shownAt = now
+        (state.shownAt, state.isBackgroundNew) = (now, false)
         let scaledFrame = motion.withLock { $0.animation.frame(at: now) }
         guard scaledFrame != .full else { return display(frame) }
         let (width, height) = (Double(frame.dimensions.width), Double(frame.dimensions.height))

@@ -118,10 +118,13 @@ struct FrameCompositionTests {
         composition.setBackground(white)
         composition.show(Self.white)
         await sees([200, 235])
+        // No frame follows these changes.
         composition.setBackground(nil)
-        composition.show(Self.white)
         await sees([200, 16])
         composition.setBackground(white)
+        composition.setBackground(nil)
+        composition.setBackground(white)
+        await sees([200, 235])
         player.setVideoScale(.full)
         await sees([200, 200])
     }

@@ -112,7 +112,7 @@ package enum SourceDevices {
             ]
         case .screen(let id):
             let outputs = try all(.systemOutput)
-            if let id { return ServerAudio.find(id, in: outputs) }
+            if let id { return ServerAudio.find(id, in: outputs).filter { $0.info.deviceType == .systemOutput } }
             return outputs.filter { ApplicationAudio.name(inID: $0.info.id) == nil }
         case .application(let name) where mediaType == .audio: return [try ServerAudio.program(name)]
         case .synthetic: return ComputedDevices.list(mediaType).filter { $0.info.deviceType == .synthetic }

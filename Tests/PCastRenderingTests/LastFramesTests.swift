@@ -72,11 +72,19 @@ struct LastFramesTests {
         viewer.start()
         // These frames arrive long before they are due.
         let positions = (0..<5 as Range<Int64>).map { TimeSpan.seconds(3) + Viewer.interval * $0 }
+        let dropped = viewer.renderer.summary().framesDropped
         for position in positions { viewer.push(position) }
         viewer.renderer.finish(by: MonotonicClock.now() + .seconds(60))
-        let last = viewer.presented.suffix(positions.count)
-        #expect(last.map(\.timestamp.ticks) == positions.map { ClockRate.video.ticks(in: $0) })
-        for (frame, position) in zip(last, positions) { #expect(frame.at >= viewer.captured(position)) }
+        let times = positions.map { ClockRate.video.ticks(in: $0) }
+        let last = viewer.presented.filter { $0.timestamp.ticks >= times[0] }
+        // An overloaded machine may present the next frame in place of one that is late.
+        #expect(last.count + viewer.renderer.summary().framesDropped - dropped == times.count)
+        #expect(last.map(\.timestamp.ticks) == times.filter { time in last.contains { $0.timestamp.ticks == time } })
+        #expect(last.last?.timestamp.ticks == times.last)
+        for frame in last {
+            let position = positions[try #require(times.firstIndex(of: frame.timestamp.ticks))]
+            #expect(frame.at >= viewer.captured(position))
+        }
         #expect(viewer.renderer.lastFrame?.timestamp.ticks == ClockRate.video.ticks(in: positions[4]))
         #expect(viewer.renderer.summary().framesRendered == viewer.presented.count)
     }

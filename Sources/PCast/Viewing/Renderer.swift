@@ -78,7 +78,6 @@ public final class Renderer: Sendable {
                 rendering.playoutDelayOverride = state.playoutDelayOverride
                 rendering.notify(measured)
                 state.rendering = rendering
-                stream.lifecycle.whenEnded { [weak self] in self?.finish($0) }
                 return nil
             } catch {
                 return PCastError(.failed, .device, "rendering cannot begin: \(error)")
@@ -86,6 +85,8 @@ public final class Renderer: Sendable {
         }
         if let failure { throw failure }
         createSurface()
+        // The action runs at once if the stream has ended meanwhile, so the lock must not be held.
+        stream.lifecycle.whenEnded { [weak self] in self?.finish($0) }
     }
 
     /// Begins to render the stream on a surface (Phenix: `start:` with a layer).

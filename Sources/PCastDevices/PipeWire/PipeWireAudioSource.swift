@@ -233,7 +233,9 @@ final class PipeWireAudioCapture: @unchecked Sendable {
         samples.removeAll(keepingCapacity: true)
         while let block = voice.stream.ring.take(into: &samples) {
             if block.lost > 0 {
-                // The clock of the timeline finds the gap, which becomes silence.
+                // A restart discards the audio before the gap. The clock of the timeline finds the gap, which becomes
+                // silence.
+                deliverFrames(of: voice, target, into: &mix, deliver)
                 voice.timeline.restart()
                 voice.position = 0
             }
@@ -243,6 +245,14 @@ final class PipeWireAudioCapture: @unchecked Sendable {
             voice.position += Int64(block.count)
             samples.removeAll(keepingCapacity: true)
         }
+        deliverFrames(of: voice, target, into: &mix, deliver)
+    }
+
+    /// Delivers the complete frames of a stream, or adds them to the mix of a program.
+    private func deliverFrames(
+        of voice: Voice, _ target: PipeWireAudioStream.Target, into mix: inout ApplicationAudioMix?,
+        _ deliver: (AudioFrame) -> Void
+    ) {
         while !isStopped, let frame = voice.timeline.next() {
             if mix == nil {
                 deliver(finished(frame.samples, frame.start, frame.ticks))

@@ -5,7 +5,10 @@ import Synchronization
 ///
 /// An SDL whose X server has ended can never be called again. Then a copy of the library is loaded, which has a state of
 /// its own.
-struct SDLLibrary: @unchecked Sendable {  // initialized before it is shared
+///
+/// It is a class, because Swift 6.3.1 initializes a global optional structure of C functions as one with null functions, and
+/// not as nil, in optimized builds. It is `@unchecked Sendable` because the functions do not change.
+final class SDLLibrary: @unchecked Sendable {
     private struct State {
         /// The library that is used; nil before the first use, and after its display was lost.
         var library: SDLLibrary?
@@ -22,6 +25,8 @@ struct SDLLibrary: @unchecked Sendable {  // initialized before it is shared
     let isCopy: Bool
 
     private static let state = Mutex(State())
+
+    private init(calls: csdl_library, isCopy: Bool) { (self.calls, self.isCopy) = (calls, isCopy) }
 
     /// Whether the library is installed.
     static var isInstalled: Bool { (try? current()) != nil }

@@ -30,12 +30,7 @@ struct RenditionPackager {
     private(set) var partTarget: TimeSpan?
     /// The highest bit rate of a segment so far.
     private(set) var peakBitrate: Int64 = 0
-    /// The highest frame rate of a segment since the last discontinuity that has one; nil before the first segment.
-    private var segmentFrameRate: Double?
-    /// The frame rate of the first part; nil before it.
-    private var partFrameRate: Double?
-    /// Whether the frame rate of the next segment replaces that of segments before a discontinuity.
-    private var replacesFrameRate = false
+    private var frameRateMeter = FrameRateMeter()
     /// The bytes of the segments in the playlist.
     private(set) var windowSize = 0
     /// Those of them in memory.
@@ -91,19 +86,8 @@ struct RenditionPackager {
     private func nanoseconds(_ ticks: Int64) -> Int64 { rate.span(ofTicks: ticks).nanoseconds }
     private func ticks(_ span: TimeSpan) -> Int64 { rate.ticks(in: span) }
 
-    /// The frame rate of video: the highest one of a segment (RFC 8216bis, section 4.4.6.2), or before the first segment
-    /// that of a part; nil before the first part. A rate within 2 % of a usual one is that one, because frames do not arrive
-    /// exactly on time.
-    var frameRate: Double? {
-        guard let rate = segmentFrameRate ?? partFrameRate else { return nil }
-        let usual = Self.usualFrameRates.min { abs($0 - rate) < abs($1 - rate) } ?? rate
-        let nominal = abs(usual - rate) <= usual * 0.02 ? usual : rate
-        return (nominal * 1_000).rounded() / 1_000
-    }
-
-    private static let usualFrameRates: [Double] = [
-        10, 12, 12.5, 15, 20, 24_000 / 1_001, 24, 25, 30_000 / 1_001, 30, 48, 50, 60_000 / 1_001, 60, 90, 100, 120,
-    ]
+    /// The frame rate of video; nil before the first part.
+    var frameRate: Double? { frameRateMeter.rate }
 
     /// Whether the rendition has begun.
     var hasBegun: Bool { open != nil || !segments.isEmpty }
@@ -287,7 +271,7 @@ struct RenditionPackager {
     private mutating func openSegment(at time: Int64, isDiscontinuity: Bool, _ clock: inout PackagerClock) {
         if isDiscontinuity {
             appliedDiscontinuities += 1
-            replacesFrameRate = true
+            frameRateMeter.beginSequence()
         }
         // A publisher that reconnects with the same parameters keeps its initialization segment: after an absence, hls.js 1.6
         // loads parts without another one.
@@ -337,7 +321,7 @@ struct RenditionPackager {
                     size: segment.size))
         }
         if description.isVideo, !segment.isGap {
-            noteFrameRate(of: segment, clock)
+            frameRateMeter.note(frameCount, in: segment, of: clock.configuration.segmentDuration)
             if !clock.configuration.answersKeyFrameRequests, duration > clock.configuration.segmentDuration * 3 / 2 {
                 clock.updates.longKeyFrameInterval = duration
             }
@@ -348,15 +332,6 @@ struct RenditionPackager {
                 PackagerConfiguration.wholeSeconds(duration - .milliseconds(500)))
         }
         trim(clock)
-    }
-
-    /// Records the frame rate of a complete segment. A segment with a gap, or a short one, has none.
-    private mutating func noteFrameRate(of segment: PackagedSegment, _ clock: PackagerClock) {
-        let isShort = segment.duration < clock.configuration.segmentDuration / 2
-        guard segmentFrameRate == nil || !isShort && !segment.parts.contains(where: \.isGap) else { return }
-        let rate = Double(frameCount) / segment.duration.seconds
-        segmentFrameRate = replacesFrameRate ? rate : max(rate, segmentFrameRate ?? 0)
-        replacesFrameRate = isShort
     }
 
     // MARK: Parts
@@ -405,7 +380,9 @@ struct RenditionPackager {
         let room = min(frame / 2, duration / 10)
         let target = min(duration + room, ticks(clock.configuration.segmentDuration))
         frameDuration = frame
-        if description.isVideo { partFrameRate = Double(count) / rate.span(ofTicks: max(1, duration)).seconds }
+        if description.isVideo {
+            frameRateMeter.note(firstPart: Double(count) / rate.span(ofTicks: max(1, duration)).seconds)
+        }
         // Whole milliseconds, rounded up.
         partTarget = .milliseconds((nanoseconds(target) + 999_999) / 1_000_000)
         partFloor = floor(of: partTarget ?? .zero)

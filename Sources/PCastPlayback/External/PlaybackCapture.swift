@@ -11,7 +11,7 @@ internal import Synchronization
 /// A subscribed stream of a platform is decoded, and encoded again when it is published.
 public final class PlaybackCapture: Sendable {
     private struct State {
-        /// The last frame without a graphic, its surface and its time; nil before the first.
+        /// The last frame without a graphic, its surface and the time at which it has arrived; nil before the first.
         var last: (frame: VideoFrame, surface: (any RenderSurface)?, moment: Instant)?
         /// The graphic over all frames; nil for none.
         var graphic: Graphic?
@@ -59,6 +59,12 @@ public final class PlaybackCapture: Sendable {
             state.last = (videoFrame, surface, now)
             return state.graphic
         }
+        send(videoFrame, graphic, on: surface, at: now)
+    }
+
+    private func send(
+        _ videoFrame: VideoFrame, _ graphic: Graphic?, on surface: (any RenderSurface)?, at now: Instant
+    ) {
         let videoFrame = blended(videoFrame, graphic)
         media.push(
             videoFrame.retimed(
@@ -84,7 +90,7 @@ public final class PlaybackCapture: Sendable {
             state.graphic = graphic
             return state.last.flatMap { now - $0.moment > Self.still ? $0 : nil }
         }
-        if let lastShown { show(lastShown.frame, on: lastShown.surface) }
+        if let lastShown { send(lastShown.frame, graphic, on: lastShown.surface, at: now) }
     }
 
     /// Returns a frame with a graphic, or the frame itself if there is no memory.

@@ -121,6 +121,8 @@ struct FrameCompositionTests {
         // No frame follows these changes.
         composition.setBackground(nil)
         await sees([200, 16])
+        // A still picture is drawn again with each background, also with one that follows at once.
+        try await ContinuousClock().sleep(for: .milliseconds(200))
         composition.setBackground(white)
         composition.setBackground(nil)
         composition.setBackground(white)

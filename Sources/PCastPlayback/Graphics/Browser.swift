@@ -185,7 +185,7 @@ final class Browser: Sendable {
         let deadline = MonotonicClock.now() + TimeSpan.seconds(10 as Int64)
         while try await !condition() {
             guard MonotonicClock.now() < deadline else { throw .ended("a page of the browser does not load") }
-            try? await Task.sleep(for: .milliseconds(10))
+            guard (try? await Task.sleep(for: .milliseconds(10))) != nil else { throw .ended("it was closed") }
         }
     }
 

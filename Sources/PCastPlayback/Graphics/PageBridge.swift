@@ -95,9 +95,10 @@ final class PageBridge: Sendable {
         if isOver { overlay.closePage(page) } else { wake(page) }
     }
 
-    /// Disconnects the document.
-    private func close() {
-        let page = state.withLock { state in
+    /// Disconnects the document, unless it is not `expected` any more.
+    private func close(_ expected: OverlayPage.ID? = nil) {
+        let page = state.withLock { state -> OverlayPage.ID? in
+            guard expected == nil || state.page == expected else { return nil }
             defer { (state.page, state.name) = (nil, "") }
             return state.page
         }
@@ -137,7 +138,7 @@ final class PageBridge: Sendable {
                 _ = try? await browser.ask(
                     "Runtime.evaluate", ["expression": .string("globalThis.pcastBridge?.deliver(\(arguments))")],
                     session: session)
-                if case .close = outgoing { close() }
+                if case .close = outgoing { close(page) }
             }
         }
     }

@@ -155,15 +155,17 @@ public final class RenderedPage: Sendable {
 
     /// Begins to capture the audio of the page. Returns the reason if it cannot be captured.
     private func captureAudio(over capture: PlaybackCapture) async throws(PageError) -> String? {
-        let audio: PageAudio
-        do throws(IOError) { audio = try PageAudio(over: capture) } catch { return "\(error)" }
-        // The captured page must have a secure context, such as a file has.
+        // The capturing page must have a secure context, such as a file has.
         guard let document = browser.write(PageAudioCapture.document, to: "capture.html") else {
-            audio.end()
             return "the capturing page cannot be written"
         }
         let (_, session) = try await browser.openTab("about:blank")
-        sessions.setCapture(audio, by: session)
+        // Mixing ends with the sessions.
+        do throws(IOError) {
+            sessions.setCapture(try PageAudio(over: capture), by: session)
+        } catch {
+            return "\(error)"
+        }
         _ = try await browser.ask("Runtime.enable", session: session)
         _ = try await browser.ask("Runtime.addBinding", ["name": .string(PageAudioCapture.binding)], session: session)
         let loaded = try await browser.ask("Page.navigate", ["url": .string(document)], session: session)
@@ -346,9 +348,14 @@ private final class PageLayer: Sendable {
         }
     }
 
-    /// Returns and removes the oldest image; nil if there is none.
+    /// Returns and removes the oldest image, without those that the next one replaces at once; nil if there is none.
     private func next() -> (image: String, drawn: WallTime?)? {
-        state.withLock { state in
+        let now = MonotonicClock.wallTime()
+        return state.withLock { state in
+            // They are left out before they are decoded, so that a machine that decodes slowly draws some of them.
+            while state.waiting.count > 1, PageTiming.remaining(of: state.waiting[1].drawn, at: now) == .zero {
+                state.waiting.removeFirst()
+            }
             guard !state.waiting.isEmpty else {
                 state.isLaying = false
                 return nil

@@ -34,6 +34,8 @@ struct PlayoutRun: Sendable {
             timeline?.end()
             overlay?.destroy()
         }
+        // The page may send messages before anything is published.
+        let messages = overlay?.messages()
         // The page is opened first, so that an error is reported before anything is published.
         let page = try await openPage(over: capture, overlay)
         let publishing = try await client.begin(capture.mediaStream, by: pcast, at: target, plan.publication)
@@ -44,7 +46,7 @@ struct PlayoutRun: Sendable {
             group.addTask { await client.elapse(plan.publication.duration) }
             group.addTask { await follow(events, of: player) }
             if let page { group.addTask { await keep(page, over: capture, overlay) } }
-            if let overlay { group.addTask { await follow(overlay.messages()) } }
+            if let messages { group.addTask { await follow(messages) } }
             // The end of the timeline does not end the channel.
             if let timeline { group.addTask { try? await timeline.follow(console) } }
             let cause = await client.end.wait()

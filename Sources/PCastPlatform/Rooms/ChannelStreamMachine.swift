@@ -74,7 +74,8 @@ struct ChannelStreamMachine {
         guard retriesAfter.map({ $0 <= now }) ?? true else { return }
         guard let best = best(of: observations) else {
             guard !isOpen, observations.isAwaited else { return }
-            isOpen = true
+            // A stream that replaces one which has ended without a presenter waits as long as that one did.
+            (isOpen, vacantSince) = (true, now)
             return outputs.append(.open(like: nil))
         }
         if !isOpen {

@@ -110,6 +110,7 @@ extension SignalingSession {
     private func playlist(
         _ create: PCastCreateStream, _ negotiation: StreamNegotiation, _ principal: Principal
     ) async throws(APIError) -> PCastCreateStreamResponse {
+        guard PresenterAwait(options: negotiation.options) == nil else { throw .cannotAwaitPresenters }
         let stream = create.hasOriginStreamID ? create.originStreamID : create.originStreamIds.first
         let source = try await directory.playlistSource(
             stream.map { StreamID($0) }, for: principal, clientContext: clientContext)

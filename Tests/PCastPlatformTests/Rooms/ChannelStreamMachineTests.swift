@@ -55,6 +55,10 @@ import Testing
         #expect(Self.advance(&machine, to: 3, []).isEmpty)
         #expect(Self.advance(&machine, to: 4, []) == [.deselect])
         #expect(Self.advance(&machine, to: 3_603, []) == [.close])
+        // Its viewers connect again at once.
+        #expect(Self.advance(&machine, to: 3_603, [], isAwaited: true) == [.open(like: nil)])
+        #expect(Self.advance(&machine, to: 3_604, []).isEmpty && machine.isOpen)
+        #expect(Self.advance(&machine, to: 7_203, []) == [.close])
         // A failure is not repeated at once.
         var other = Machine()
         _ = Self.advance(&other, to: 0, [], isAwaited: true)

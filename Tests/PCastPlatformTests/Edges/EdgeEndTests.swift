@@ -66,7 +66,7 @@ import Testing
 
     @Test(
         "a revoked token of a publisher ends its stream for viewers at edges with that reason",
-        arguments: [false, true])
+        .timeLimit(.minutes(5)), arguments: [false, true])
     func revocation(isRevokedAtEdge: Bool) async throws {
         let store = MemoryDirectoryStore()
         let configure = { (name: String, configuration: inout PlatformConfiguration) in

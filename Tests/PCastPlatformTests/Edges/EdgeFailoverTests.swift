@@ -121,7 +121,7 @@ struct EdgeFailoverTests {
         #expect(await edge.platform.streams().map(\.id) == streams, "viewers see one stream")
     }
 
-    @Test("a stream that continued from another origin ends with the reason of that origin")
+    @Test("a stream that continued from another origin ends with the reason of that origin", .timeLimit(.minutes(5)))
     func reason() async throws {
         let origins = TestOrigins()
         // No other origin appears after the end.

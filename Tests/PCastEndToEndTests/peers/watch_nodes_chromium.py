@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Watches a stream of a cluster in headless Chromium by WHEP, and connects to the next node when a node fails.
 
-A viewer connects again if its node ends the session, closes the event stream, or sends no video for a second. Prints
-"watching" when the measurement begins, and then measures the longest time between two arrivals of video until a line, or the
-end of the parent, comes on standard input (--until-told). The parent also gives the time after which the program fails
+A viewer connects again if its node ends the session, closes the event stream, or sends no video for a second,
+or for ten seconds before its first one. Prints "watching" when the measurement begins, and then measures the longest time
+between two arrivals of video until a line, or the end of the parent, comes on standard input (--until-told). The parent also gives the time after which the program fails
 (--limit). The time between arrivals is taken from Chromium's statistics, which change about each 50 ms; the packets need
 not be decodable.
 """
@@ -20,7 +20,7 @@ SETTLING_TIME = 3
 """The seconds from the first video until the measurement begins."""
 
 VIEWER = """((nodes, stream, token) => {
-    const silence = 1000, interval = 25, retryDelay = 100, timeout = 2000;
+    const silence = 1000, setup = 10000, interval = 25, retryDelay = 100, timeout = 2000;
     const sleep = (time) => new Promise((resolve) => setTimeout(resolve, time));
     const state = window.pcastViewer = { packets: 0, longest: 0, last: null, rejoins: 0, error: "" };
     state.begin = () => Object.assign(state, { packets: 0, longest: 0, rejoins: 0 });
@@ -82,7 +82,9 @@ VIEWER = """((nodes, stream, token) => {
                 if (session.packets === 0 && former) leave(former);
                 session.packets = packets;
             }
-            if (now - (session.packets > 0 ? state.last : began) > silence) return "closed";
+            // The first video waits for the session to be set up, as on a busy machine.
+            const limit = state.last === null ? setup : silence;
+            if (now - (session.packets > 0 ? state.last : began) > limit) return "closed";
         }
     };
     (async () => {

@@ -353,6 +353,13 @@ import Testing
                     let line = try #require(text.split(whereSeparator: \.isNewline).first { $0.hasPrefix(mark) })
                     let playlist = try await EdgePair.text("\(line.dropFirst(mark.count))?audio=opus", from: edge)
                     #expect(try MultivariantPlaylist(playlist).variants.contains { $0.uri == "video0.m3u8" })
+                    // A playlist does not follow the presenters that a client selects.
+                    let awaiting = try Requests.view(token, session: session, options: ["await-presenter=most-recent"])
+                    guard case .setupStream(let refusal)? = try await client.response(awaiting) else {
+                        Issue.record("there is no response")
+                        return
+                    }
+                    #expect(refusal.status == "unsupported-features")
                 }
             }
         }

@@ -115,11 +115,23 @@ extension EndToEnd {
                 Array(members.values.drop { $0 != state })
             }
 
-            /// Sends a message, again while the home of the room is unknown.
+            /// Sends a message.
             func send(_ text: String) async throws {
+                try await repeating { () async throws(PCastError) in try await room.send(text) }
+            }
+
+            /// Returns the messages from now on.
+            func messages() async throws -> AsyncStream<RoomMessage> {
+                try await repeating { () async throws(PCastError) in try await room.messages() }
+            }
+
+            /// Makes a request, again while the home of the room is unknown.
+            private func repeating<Value: Sendable>(
+                _ request: () async throws(PCastError) -> Value
+            ) async throws -> Value {
                 let end = ContinuousClock.now + .timeout
                 while true {
-                    do throws(PCastError) { return try await room.send(text) } catch {
+                    do throws(PCastError) { return try await request() } catch {
                         guard ContinuousClock.now < end else { throw error }
                         try await ContinuousClock().sleep(for: .milliseconds(600))
                     }
@@ -142,7 +154,7 @@ extension EndToEnd {
                 var received: [(name: String, texts: Awaited<String>)] = []
                 var tasks: [Task<Void, Never>] = []
                 for member in members {
-                    let (messages, texts) = (try await member.room.messages(), Awaited<String>())
+                    let (messages, texts) = (try await member.messages(), Awaited<String>())
                     tasks.append(Task { for await message in messages { texts.add("\(message.id) \(message.text)") } })
                     received.append((member.name, texts))
                 }

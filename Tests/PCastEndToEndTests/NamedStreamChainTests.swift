@@ -105,6 +105,7 @@ extension EndToEnd {
             let name: String
             private let pcast: PCast
             private let stream: MediaStream
+            private let renderer: Renderer
             private let session: SessionID?
             private let screen = Screen()
 
@@ -122,7 +123,7 @@ extension EndToEnd {
                     ] + options
                 ).output.first
                 stream = try await pcast.subscribe(streamToken: try #require(token))
-                let renderer = stream.createRenderer(RendererOptions(useNullAudioDevice: true))
+                renderer = stream.createRenderer(RendererOptions(useNullAudioDevice: true))
                 try renderer.start(on: screen)
             }
 

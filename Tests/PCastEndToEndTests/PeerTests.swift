@@ -122,6 +122,8 @@ extension EndToEnd {
                     ["\(platform.uri)/publish", "--codec", "VP9", "--size", "640x360", "--until-told"],
                     in: nil, of: workspace, seconds: 2, hears: true)
                 let stream = try await platform.stream()
+                // It measures its only connection, before it has another one.
+                _ = try await publisher.program.event("measured")
                 let viewer = try Peer(
                     "whep_aiortc.py", ["--url", "\(platform.uri)/whep/\(stream)", "--codec", "H264"],
                     in: nil, of: workspace, seconds: 2)

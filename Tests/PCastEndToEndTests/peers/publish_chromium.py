@@ -104,6 +104,7 @@ def publish(run, options):
             if options.outage:
                 outage.sit_out(run, page, "outbound", "framesSent")
             measure(run, page, options.seconds)
+            print(json.dumps({"event": "measured"}), flush=True)
             while program.goes_on(options, 0):
                 page.rest(0.1)
         finally:

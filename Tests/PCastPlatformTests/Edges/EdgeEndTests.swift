@@ -81,7 +81,12 @@ import Testing
                     .expiresIn(.seconds(3_600), from: MonotonicClock.wallTime()).forPublishingOnly().build()
                 let publisher = try FramePeer(.publish(video: .vp8, audio: true))
                 let stream = try await publisher.publish(to: origin, token: token)
-                let isKnown = try await eventually { try await edge.send("GET", "/pcast/nodes").body.contains(stream) }
+                // A stream can be pulled when the address of its node is known, too.
+                let port = try #require(origin.uri.split(separator: ":").last)
+                let isKnown = try await eventually {
+                    let nodes = try await edge.send("GET", "/pcast/nodes").body
+                    return nodes.contains(stream) && nodes.contains(":\(port)")
+                }
                 try #require(isKnown)
                 let viewer = try FramePeer.viewer()
                 let resource = try await viewer.view(stream, at: edge)

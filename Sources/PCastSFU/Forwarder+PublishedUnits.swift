@@ -250,13 +250,16 @@ extension Forwarder {
         requestKeyFrame(stream: index, layer: rendition)
     }
 
-    /// Returns the layer of which a key frame must be requested for the units of a layer; nil if an output waits until the
-    /// layer has another codec, so that key frames would be of no use for it.
-    func source(ofUnitsOf layer: Int, _ stream: StreamID) -> Int? {
-        for number in 0..<readers.endIndex where readers.contains(number) && readers[number].stream == stream {
-            if readers[number].layer == layer, let substitute = readers[number].substitute { return substitute }
+    /// Returns the layer of which a key frame must be requested for the units of a layer; nil if the output waits until the
+    /// layer has another codec, so that key frames would be of no use for it. Other outputs may read another layer, because
+    /// they can have other codecs.
+    func source(ofUnitsOf layer: Int, _ stream: StreamID, for use: PublishedUnit.Use) -> Int? {
+        if awaitsCodec(of: layer, stream, for: use) { return nil }
+        for number in 0..<readers.endIndex where readers.contains(number) && readers[number].use == use {
+            guard readers[number].stream == stream, readers[number].layer == layer else { continue }
+            if let substitute = readers[number].substitute { return substitute }
         }
-        return awaitsCodec(of: layer, stream) ? nil : layer
+        return layer
     }
 
     /// Returns whether the units of a stream of a publisher are assembled for an output.
@@ -268,8 +271,9 @@ extension Forwarder {
     }
 
     /// Returns whether an output waits until a layer has another codec, so that key frames would be of no use for it.
-    func awaitsCodec(of layer: Int, _ stream: StreamID) -> Bool {
+    func awaitsCodec(of layer: Int, _ stream: StreamID, for use: PublishedUnit.Use) -> Bool {
         for number in 0..<readers.endIndex where readers.contains(number) && readers[number].isSuspended {
+            guard readers[number].use == use else { continue }
             if readers[number].stream == stream, readers[number].layer == layer { return true }
         }
         return false
@@ -335,11 +339,13 @@ extension SFU {
     }
 
     /// Returns whether a packet of any layer of a stream has arrived; false for an unknown stream. Layers do not count while
-    /// they have a codec that an output cannot have.
+    /// they have a codec that the packager cannot have.
     package func receivesVideo(_ stream: StreamID) -> Bool {
         guard let index = streamIndices[stream] else { return false }
         for layer in forwarder.streams[index].receiver.sentLayers
-        where forwarder.streams[index].layers[layer].log.end > 0 && !forwarder.awaitsCodec(of: layer, stream) {
+        where forwarder.streams[index].layers[layer].log.end > 0
+            && !forwarder.awaitsCodec(of: layer, stream, for: .packaging)
+        {
             return true
         }
         return false
@@ -351,11 +357,13 @@ extension SFU {
         forwarder.readUnits(of: streamIndices, at: now, deliver)
     }
 
-    /// Requests a key frame of a layer that is read, or of the rendition that is read instead. It does nothing for an unknown
-    /// stream or layer, and for a layer that has a codec which the output cannot have.
-    package mutating func requestKeyFrame(of stream: StreamID, layer: Int) {
+    /// Requests a key frame of a layer that is read for an output, or of the rendition that is read instead. It does nothing
+    /// for an unknown stream or layer, and for a layer that has a codec which the output cannot have.
+    package mutating func requestKeyFrame(
+        of stream: StreamID, layer: Int, for use: PublishedUnit.Use = .packaging
+    ) {
         guard let index = streamIndices[stream], forwarder.streams[index].receiver.layers.indices.contains(layer),
-            let source = forwarder.source(ofUnitsOf: layer, stream)
+            let source = forwarder.source(ofUnitsOf: layer, stream, for: use)
         else { return }
         forwarder.requestKeyFrame(stream: index, layer: source)
     }

@@ -287,7 +287,7 @@ struct CodecChangeTests {
             // A key frame that the packager needs is one of the rendition.
             if frames == 150 {
                 madeBefore = made.count
-                network.sfu.requestKeyFrame(of: VirtualNetwork.stream, layer: 0)
+                network.sfu.requestKeyFrame(of: VirtualNetwork.stream, layer: 0, for: use)
                 let receivesVideo = network.sfu.receivesVideo(VirtualNetwork.stream)
                 #expect(receivesVideo)
             }
@@ -308,6 +308,31 @@ struct CodecChangeTests {
         network.sfu.endReading(VirtualNetwork.stream, for: use, at: network.now)
         let isReading = network.sfu.isReadingUnits
         #expect(!isReading)
+    }
+
+    @Test(
+        "outputs that can have different codecs request the key frames of what each one reads", arguments: [false, true])
+    func outputs(hasRenditions: Bool) throws {
+        let scene = try Scene(hasRenditions: hasRenditions)
+        let network = scene.network
+        network.sfu.offerRenditions(hasRenditions, of: SpliceTests.name, at: network.now)
+        _ = network.sfu.beginReading(VirtualNetwork.stream, codecs: [.h264, .vp9, .opus], at: network.now)
+        _ = network.sfu.beginReading(
+            VirtualNetwork.stream, codecs: [.h264, .opus], for: .transportStream, at: network.now)
+        var units: [PublishedUnit] = []
+        let read: (VirtualNetwork) -> Void = { network in
+            network.sfu.readUnits(at: network.now) { units.append($0) }
+        }
+        _ = try scene.publish(.h264, each: read)
+        let sent = try scene.publish(.vp9, each: read)
+        let packaged = units.filter { $0.use == .packaging && $0.codec == .vp9 }
+        #expect(packaged.map(\.bytes) == sent.map(\.bytes))
+        let source = network.sfu.forwarder.source(ofUnitsOf: 0, VirtualNetwork.stream, for: .packaging)
+        #expect(source == 0)
+        let other = network.sfu.forwarder.source(ofUnitsOf: 0, VirtualNetwork.stream, for: .transportStream)
+        #expect(other == (hasRenditions ? Rendition.transcodedLayer : nil))
+        let receivesVideo = network.sfu.receivesVideo(VirtualNetwork.stream)
+        #expect(receivesVideo)
     }
 
     @Test("each layer of a stream changes its codec at its own key frame")

@@ -399,11 +399,13 @@ final class MediaRouter: Sendable {
         (try? await loop(of: publisher)?.call { sfu, _ in sfu.receivesVideo(stream) }) ?? true
     }
 
-    /// Requests key frames of layers of a stream that is read.
-    func requestKeyFrames(of stream: StreamID, layers: [Int], from publisher: PeerID) {
+    /// Requests key frames of layers of a stream that is read for an output.
+    func requestKeyFrames(
+        of stream: StreamID, layers: [Int], from publisher: PeerID, for use: PublishedUnit.Use = .packaging
+    ) {
         guard !layers.isEmpty else { return }
         try? loop(of: publisher)?.submit { sfu, _ in
-            for layer in layers { sfu.requestKeyFrame(of: stream, layer: layer) }
+            for layer in layers { sfu.requestKeyFrame(of: stream, layer: layer, for: use) }
         }
     }
 

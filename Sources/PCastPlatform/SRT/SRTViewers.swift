@@ -93,7 +93,8 @@ final class SRTViewers: Sendable {
             if let viewed = open[id] {
                 let result = viewed.send(batch.units[start..<end], at: now)
                 dropped.add(result.droppedCount, ordering: .relaxed)
-                router.requestKeyFrames(of: id, layers: result.keyFrames, from: viewed.publisher)
+                router.requestKeyFrames(
+                    of: id, layers: result.keyFrames, from: viewed.publisher, for: .transportStream)
             }
             start = end
         }

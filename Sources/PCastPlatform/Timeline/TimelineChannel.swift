@@ -178,11 +178,16 @@ final class TimelineChannel: Sendable {
 
     // MARK: Other nodes
 
-    /// Adds revisions of another node. Returns the new ones; nil if one is missing before them, or if there is no space.
+    /// Adds revisions of another node. Returns the new ones; nil if one is missing before them, if there is no space, or if
+    /// this node has added revisions of its own.
     ///
     /// - Throws: ``TimelineFailure``.
     func append(_ revisions: [TimelineRevision]) async throws(TimelineFailure) -> [TimelineRevision]? {
-        try await inOrder { () throws(TimelineFailure) in try self.appendNow(revisions) }
+        try await inOrder { () throws(TimelineFailure) in
+            // A number of this node's own log is that of another revision.
+            guard !self.replica.isOwn else { return nil }
+            return try self.appendNow(revisions)
+        }
     }
 
     private func appendNow(_ revisions: [TimelineRevision]) throws(TimelineFailure) -> [TimelineRevision]? {
@@ -204,19 +209,22 @@ final class TimelineChannel: Sendable {
     }
 
     /// Continues the revisions of another node after a revision. Later ones are removed, and their consumers connect again.
+    /// Returns false without a change if `newest` is not the newest revision any more.
     ///
     /// - Throws: ``TimelineFailure``.
     func reset(
-        _ lineage: TimelineLineage, after number: SequenceNumber, of game: TimelineGame
-    ) async throws(TimelineFailure) {
+        _ lineage: TimelineLineage, after number: SequenceNumber, newest: SequenceNumber, of game: TimelineGame
+    ) async throws(TimelineFailure) -> Bool {
         try await inOrder { () throws(TimelineFailure) in
             var replica = self.replica
-            let isShorter = number < replica.newest
-            guard isShorter || replica.lineage != lineage else { return }
+            guard replica.newest == newest else { return false }
+            let isShorter = number < newest
+            guard isShorter || replica.lineage != lineage else { return true }
             replica.reset(lineage, after: number)
             let file = try self.state.withLock { $0.file }?.replaced(by: replica, of: game)
             self.state.withLock { $0.file = file }
             self.store(replica, after: isShorter ? number : nil)
+            return true
         }
     }
 

@@ -4,9 +4,9 @@ import PCastJSON
 import PCastTimeline
 
 /// The log of a game on disk: a line with the identifier of the log, then a line of JSON for each revision. Where a node of a
-/// cluster continues the log of another one, a line has the identifier of the new log. The file is append-only, and
-/// is replaced if the home of the game has other revisions. A line is on the disk before consumers receive it. A line that is incomplete because the platform ended
-/// is removed when the file is opened again.
+/// cluster continues the log of another one, a line has the identifier of the new log. The file is append-only, and is replaced
+/// if the home of the game has other revisions. A line is on the disk before consumers receive it. A line that is incomplete
+/// because the platform ended is removed when the file is opened again.
 final class TimelineFile: Sendable {
     let path: String
     private let descriptor: Int32

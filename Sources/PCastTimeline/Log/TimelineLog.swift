@@ -113,11 +113,12 @@ package struct TimelineLog: Sendable {
     ///
     /// - Parameters:
     ///   - request: The request.
+    ///   - origin: The identifier of the request in a cluster; nil for none.
     ///   - now: The current time by the clock of the service that keeps the log.
     /// - Returns: The revision; nil if the request changes nothing.
     /// - Throws: ``TimelineError`` if the request is invalid or there is no space.
     package func revision(
-        for request: TimelineRequest, at now: WallTime
+        for request: TimelineRequest, origin: String? = nil, at now: WallTime
     ) throws(TimelineError) -> TimelineRevision? {
         if let recordedAt = request.recordedAt, recordedAt > now { throw .recordedInFuture }
         // JSON has whole milliseconds.
@@ -140,7 +141,8 @@ package struct TimelineLog: Sendable {
             guard self.event(id) != nil else { throw .noEvent(id.description) }
             (at, change) = (recordedAt, .deleted(id))
         }
-        let revision = TimelineRevision(number: newest.next, at: at, recordedAt: recordedAt, change: change)
+        let revision = TimelineRevision(
+            number: newest.next, at: at, recordedAt: recordedAt, change: change, origin: origin)
         try checkSpace(revision.bytes.count)
         return revision
     }

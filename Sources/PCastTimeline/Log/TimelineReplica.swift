@@ -35,9 +35,7 @@ package struct TimelineReplica: Sendable {
     package func revision(
         for request: TimelineRequest, origin: String?, at now: WallTime
     ) throws(TimelineError) -> TimelineRevision? {
-        var revision = try log.revision(for: request, at: now)
-        revision?.origin = origin
-        return revision
+        try log.revision(for: request, origin: origin, at: now)
     }
 
     /// Returns the number of the last revision that this node and another one share.

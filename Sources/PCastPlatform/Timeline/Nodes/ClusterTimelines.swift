@@ -8,8 +8,8 @@ import PCastTimeline
 /// The timelines of a node of a cluster. One node is the home of a game: it adds the revisions in order. The others send the
 /// requests of their producers there, and have copies of the revisions for their consumers.
 ///
-/// A home begins with the revisions of all nodes. If no home can be reached, a node adds revisions of its own, and the next home
-/// merges them.
+/// A home begins with the revisions of all nodes. If no home can be reached, a node adds revisions of its own, and the next
+/// home merges them.
 actor ClusterTimelines {
     /// A node that is connected to this one as the home of a game.
     struct Follower {
@@ -183,6 +183,8 @@ actor ClusterTimelines {
             let isLinked = game.link?.uri == other.address && game.link?.queue.isClosed == false
             if !isLinked || follows && !game.follows {
                 guard game.attemptedAt.map({ now - $0 >= Self.attemptTime }) ?? true else { return }
+                // Another task may step meanwhile.
+                games[key]?.attemptedAt = now
                 await attach(key, to: other.address, follows: follows)
             }
             return
@@ -308,14 +310,17 @@ actor ClusterTimelines {
     ) async throws(TimelineFailure) -> (channel: TimelineChannel, revision: TimelineRevision?) {
         let origin = RandomIdentifier.make()
         guard use(key) else { return try await recordHere(request, key, origin) }
-        let deadline = MonotonicClock.now() + timeout
+        let started = MonotonicClock.now()
+        let deadline = started + timeout
         while !isStopping {
             await step(key)
             if home(of: key) != nil {
                 if let game = games[key], let link = game.link, game.isAttached, !link.queue.isClosed {
                     let recorded = try await forward(request, key, origin, link, until: deadline)
                     if let recorded { return recorded }
-                } else if games[key]?.isLocal == true {
+                } else if games[key]?.isLocal == true, MonotonicClock.now() - started >= Self.attemptTime {
+                    // A node that continues alone waits only this long for a home. A new revision ends an attachment, so
+                    // that without the time, requests in quick succession would prevent all of them.
                     break
                 }
             } else if isComplete(key) {
@@ -471,7 +476,9 @@ actor ClusterTimelines {
             guard let key = game.key, games[key]?.link === link else { return }
             await send(key, game, after: after, link)
         case .reset(let game, let lineage, let after, let newest):
-            guard let key = game.key, games[key]?.link === link, let lineage = lineage.value else { return }
+            guard let key = game.key, games[key]?.link === link, let lineage = lineage.value,
+                TimelineLinkLimits.numbers.contains(after), TimelineLinkLimits.numbers.contains(newest)
+            else { return }
             do throws(TimelineFailure) {
                 try await reset(key, lineage, after: after, newest: newest, link)
             } catch {
@@ -484,7 +491,9 @@ actor ClusterTimelines {
             } catch {
                 fail(key, error)
             }
-        case .recorded(let number, let revision): finish([number], .recorded(revision))
+        case .recorded(let number, let revision):
+            let isValid = revision.map { TimelineLinkLimits.numbers.contains($0) } ?? true
+            finish([number], isValid ? .recorded(revision) : .lost)
         case .rejected(let number): finish([number], .rejected)
         case .absent(let game, let number):
             if let number { return finish([number], .lost) }
@@ -529,7 +538,9 @@ actor ClusterTimelines {
                     "the home of a timeline has merged revisions of this node",
                     metadata: ["game": "\(game)", "revisions": "\(own - after)"])
             }
-            try await channel.reset(lineage, after: SequenceNumber(after), of: game)
+            let isReset = try await channel.reset(
+                lineage, after: SequenceNumber(after), newest: SequenceNumber(own), of: game)
+            guard isReset else { return detach(key) }
             link.queue.append(.stored(TimelineLinkGame(key), after))
         }
         guard games[key]?.link === link else { return }

@@ -311,7 +311,8 @@ struct CodecChangeTests {
     }
 
     @Test(
-        "outputs that can have different codecs request the key frames of what each one reads", arguments: [false, true])
+        "outputs that can have different codecs request the key frames of what each one reads",
+        arguments: [false, true])
     func outputs(hasRenditions: Bool) throws {
         let scene = try Scene(hasRenditions: hasRenditions)
         let network = scene.network

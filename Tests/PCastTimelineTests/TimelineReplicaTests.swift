@@ -126,6 +126,20 @@ struct TimelineReplicaTests {
         #expect(home.revision(of: "r1") == revision && home.revision(of: "r2") == nil)
     }
 
+    @Test("a request is rejected if its revision fits into the log only without its identifier")
+    func space() throws {
+        let request = try Self.put("1", "x")
+        let revision = try #require(try TimelineLog().revision(for: request, at: Self.time(1)))
+        var limits = TimelineLimits.standard
+        limits.logBytes = revision.bytes.count + 4
+        let replica = TimelineReplica(
+            TimelineLog(within: limits), TimelineLineage(TimelineLogID("a")), isOwn: true)
+        #expect(try replica.revision(for: request, origin: nil, at: Self.time(1)) == revision)
+        #expect(throws: TimelineError.full(limit: limits.logBytes)) {
+            _ = try replica.revision(for: request, origin: "r1", at: Self.time(1))
+        }
+    }
+
     // MARK: Simulation
 
     /// A consumer, which is connected to one node at a time and connects again at any node with its number and its log.

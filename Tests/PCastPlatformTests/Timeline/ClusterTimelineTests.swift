@@ -182,6 +182,25 @@ import Testing
         }
     }
 
+    @Test("a revision that a node has just added is neither removed by those of another node nor mixed with them")
+    func meanwhile() async throws {
+        let game = try TimelineGame(league: "NHL", game: "1")
+        let home = TimelineLineage(TimelineLogID("c"))
+        let channel = TimelineChannel(TimelineLogID("a"))
+        let request = TimelineRequest(.put(try TimelineEventID("1"), try GameEvent(parsing: Array("{}".utf8))))
+        let own = try #require(
+            try await channel.record(request, origin: "r1", beginning: TimelineLogID("b")))
+        // The home's answer refers to the revisions from before.
+        #expect(try await channel.reset(home, after: .none, newest: .none, of: game) == false)
+        var next = own
+        next.number = own.number.next
+        #expect(try await channel.append([next]) == nil)
+        #expect(channel.log.revisions == [own])
+        #expect(try await channel.reset(home, after: .none, newest: own.number, of: game))
+        #expect(try await channel.append([own]) == [own])
+        #expect(channel.replica.lineage == home)
+    }
+
     @Test(
         "with NATS, no event is lost when NATS loses its data and the node of the producer ends",
         .enabled(if: !NATSProcess.isMissing, "nats-server is not installed"))

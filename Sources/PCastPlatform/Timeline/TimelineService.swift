@@ -59,7 +59,10 @@ actor TimelineService {
     ) async throws(TimelineFailure) -> (channel: TimelineChannel, revision: TimelineRevision?) {
         if let nodes = nodes.value { return try await nodes.record(request, in: key) }
         guard let channel = try await channel(of: key, creates: true) else { throw .capacity }
-        let revision = try await channel.record(request)
+        // A node that was one of a cluster does not continue the log of another one, which may do so, too.
+        let isShared = channel.log.revisions.last?.origin != nil
+        let revision = try await channel.record(
+            request, beginning: isShared ? TimelineLogID(RandomIdentifier.make()) : nil)
         if let revision { note([revision], of: key, channel) }
         return (channel, revision)
     }

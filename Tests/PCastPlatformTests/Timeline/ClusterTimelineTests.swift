@@ -1,4 +1,5 @@
 import Foundation
+import Logging
 import PCastCluster
 import PCastCore
 import PCastDatabase
@@ -199,6 +200,29 @@ import Testing
         #expect(try await channel.reset(home, after: .none, newest: own.number, of: game))
         #expect(try await channel.append([own]) == [own])
         #expect(channel.replica.lineage == home)
+    }
+
+    @Test("a node that has left its cluster begins a log of its own after the revisions of the cluster")
+    func leaving() async throws {
+        try await Self.withFolders(1) { (folders: [String]) async throws in
+            let key = TimelineKey(
+                application: ApplicationID("x"), game: try TimelineGame(league: "NHL", game: "1"))
+            let requests = try ["1", "2", "3"].map { id in
+                TimelineRequest(.put(try TimelineEventID(id), try GameEvent(parsing: Array("{}".utf8))))
+            }
+            func service() -> TimelineService {
+                TimelineService(directory: folders[0], logger: Logger(label: "test"))
+            }
+            let node = try #require(try await service().channel(of: key, creates: true))
+            _ = try await node.record(requests[0], origin: "r1", beginning: TimelineLogID("b"))
+            let alone = try await service().record(requests[1], in: key)
+            #expect(alone.revision?.number == SequenceNumber(2))
+            #expect(alone.channel.replica.lineage.forks.map(\.log) == [node.id, alone.channel.id])
+            // Its own log continues when it starts again.
+            let again = try await service().record(requests[2], in: key)
+            #expect(again.revision?.number == SequenceNumber(3))
+            #expect(again.channel.replica.lineage == alone.channel.replica.lineage)
+        }
     }
 
     @Test(

@@ -11,7 +11,7 @@ extension ClusterTimelines {
         switch request {
         case .attach(let game, let node, let lineage, let newest, let follows):
             guard let key = game.key, isHome(of: key), let lineage = lineage.value,
-                TimelineLinkLimits.numbers.contains(newest)
+                TimelineLinkLimits.numbers.contains(newest), newest == 0 || !lineage.forks.isEmpty
             else {
                 link.queue.append(.absent(game, request: nil))
                 return

@@ -31,9 +31,9 @@ package struct TimelineLinkLineage: Hashable, Codable, Sendable {
 
     /// The lineage; nil if it is invalid.
     package var value: TimelineLineage? {
-        guard logs.count == starts.count, starts.allSatisfy({ TimelineLinkLimits.numbers.contains($0) }) else {
-            return nil
-        }
+        guard logs.count == starts.count, starts.allSatisfy({ TimelineLinkLimits.numbers.contains($0) }),
+            logs.allSatisfy({ TimelineLinkLimits.logName.contains($0.utf8.count) })
+        else { return nil }
         return TimelineLineage(
             zip(logs, starts).map { TimelineLineage.Fork(TimelineLogID($0), after: SequenceNumber($1)) })
     }
@@ -43,6 +43,8 @@ package struct TimelineLinkLineage: Hashable, Codable, Sendable {
 enum TimelineLinkLimits {
     /// The permitted numbers of revisions.
     static let numbers = 0...Int(Int32.max)
+    /// The permitted lengths of the identifier of a log, in bytes. It is a part of the identifiers of merged revisions.
+    static let logName = 1...128
     /// The size of a message in bytes, beyond which revisions are sent in the next one.
     static let messageBytes = 256 * 1024
 }

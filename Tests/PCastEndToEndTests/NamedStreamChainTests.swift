@@ -107,6 +107,8 @@ extension EndToEnd {
             private let stream: MediaStream
             private let renderer: Renderer
             private let session: SessionID?
+            /// Rendering ends when the renderer is released.
+            private let renderer: Renderer
             private let screen = Screen()
 
             init(_ name: String, of platform: LocalPlatform, _ capabilities: [String]) async throws {

@@ -105,10 +105,9 @@ extension EndToEnd {
             let name: String
             private let pcast: PCast
             private let stream: MediaStream
-            private let renderer: Renderer
-            private let session: SessionID?
             /// Rendering ends when the renderer is released.
             private let renderer: Renderer
+            private let session: SessionID?
             private let screen = Screen()
 
             init(_ name: String, of platform: LocalPlatform, _ capabilities: [String]) async throws {

@@ -290,21 +290,42 @@ extension Forwarder {
 
     /// Delivers the units that were completed since the last call. `indices` has the streams of this shard.
     mutating func readUnits(of indices: [StreamID: Int], at now: Instant, _ deliver: (PublishedUnit) -> Void) {
+        if !lastUnits.isEmpty {
+            for unit in lastUnits { deliver(unit) }
+            lastUnits = []
+        }
         for number in 0..<readers.endIndex where readers.contains(number) {
             guard let index = indices[readers[number].stream], streams[index].peer == readers[number].publisher else {
                 // The stream has ended, or another publisher resumed it.
                 _ = readers.remove(number)
                 continue
             }
-            let address = readers.address(number)
-            guard let layer = address.pointee.source else {
-                address.pointee.read(streams[index].audio, clock, at: now, deliver)
-                continue
-            }
-            guard streams[index].layers.indices.contains(layer) else { continue }
-            address.pointee.read(streams[index].layers[layer], clock, at: now, deliver)
-            if address.pointee.needsKeyFrame { requestKeyFrame(stream: index, layer: layer) }
+            read(number, stream: index, at: now, deliver)
         }
+    }
+
+    /// Reads the units of a stream that ends. Its packets are removed before units are delivered again.
+    mutating func readLastUnits(stream index: Int, at now: Instant) {
+        var units: [PublishedUnit] = []
+        for number in 0..<readers.endIndex where readers.contains(number) {
+            guard readers[number].stream == streams[index].id, readers[number].publisher == streams[index].peer
+            else { continue }
+            read(number, stream: index, at: now) { units.append($0) }
+        }
+        lastUnits += units
+    }
+
+    /// Reads the units of a reader that were completed since the last call.
+    private mutating func read(
+        _ number: Int, stream index: Int, at now: Instant, _ deliver: (PublishedUnit) -> Void
+    ) {
+        let address = readers.address(number)
+        guard let layer = address.pointee.source else {
+            return address.pointee.read(streams[index].audio, clock, at: now, deliver)
+        }
+        guard streams[index].layers.indices.contains(layer) else { return }
+        address.pointee.read(streams[index].layers[layer], clock, at: now, deliver)
+        if address.pointee.needsKeyFrame { requestKeyFrame(stream: index, layer: layer) }
     }
 }
 
@@ -329,7 +350,7 @@ extension SFU {
     }
 
     /// Whether the units of any stream are assembled.
-    package var isReadingUnits: Bool { forwarder.readers.count > 0 }
+    package var isReadingUnits: Bool { forwarder.readers.count > 0 || !forwarder.lastUnits.isEmpty }
 
     /// Returns whether a stream's publisher sends a key frame for each request; false for an unknown stream. It is known
     /// when the first key frame after a request has arrived.

@@ -25,6 +25,8 @@ struct Forwarder: ~Copyable {
     private(set) var expectedViewers: [Int] = []
     /// The tracks whose units are read inside the platform.
     var readers = Slab<TrackReader>()
+    /// The last units of streams that have ended, which were not delivered.
+    var lastUnits: [PublishedUnit] = []
     /// The streams that forward the packets of other streams.
     var splices = Slab<StreamSplice>()
     /// The number of packets sent to viewers, including retransmissions.

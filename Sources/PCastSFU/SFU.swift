@@ -190,6 +190,7 @@ public struct SFU: ~Copyable, DatagramMachine {
     /// Ends a stream with its viewers and unanswered offers.
     mutating func end(publisher index: Int, reason: StreamEndedReason, at now: Instant) {
         guard forwarder.beginEnd(publisher: index, reason: reason, at: now) else { return }
+        forwarder.readLastUnits(stream: index, at: now)
         cancelOffers(of: forwarder.streams[index].id, reason: reason)
         forwarder.reportEnd(publisher: index, reason: reason)
     }

@@ -14,6 +14,8 @@ final class PublishedUnitFeed: Sendable {
         let units: [PublishedUnit]
         /// Whether units were dropped since the previous batch, so that video must resume with a key frame.
         let followsLoss: Bool
+        /// A stream that has ended, of which no units follow; nil for none.
+        let ended: StreamID?
         fileprivate let size: Int
     }
 
@@ -116,11 +118,19 @@ final class PublishedUnitFeed: Sendable {
         waiting.withLock { $0.next[stream] = timestamps.isEmpty ? nil : timestamps }
     }
 
+    /// Passes on all units, and the end of a stream after them.
+    func end(_ stream: StreamID) {
+        waiting.withLock { waiting in
+            waiting.next[stream] = nil
+            yield(&waiting, ended: stream)
+        }
+    }
+
     /// Resumes the reader. It is called under the lock, so that the units remain in order.
-    private func yield(_ waiting: inout Waiting) {
+    private func yield(_ waiting: inout Waiting, ended: StreamID? = nil) {
         let (units, size) = waiting.take()
         let followsLoss = hasDropped.exchange(false, ordering: .relaxed)
-        continuation.yield(Batch(units: units, followsLoss: followsLoss, size: size))
+        continuation.yield(Batch(units: units, followsLoss: followsLoss, ended: ended, size: size))
     }
 
     /// Releases the space of a batch in the queue.

@@ -27,6 +27,20 @@ final class PackagingService: Sendable {
         var hasWarned = false
     }
 
+    /// The streams whose last units are packaged.
+    private struct Ending {
+        struct Stream {
+            let packaged: PackagedStream
+            /// The number of feeds that may have units of the stream.
+            var feedCount: Int
+        }
+
+        /// Whether units are packaged, so that an end may wait for them.
+        var isRunning = false
+        var streams: [StreamID: Stream] = [:]
+    }
+
+    private let ending = Mutex(Ending())
     private let router: MediaRouter
     private let configuration: HLSConfiguration
     private let writeQueue: DatabaseWriteQueue
@@ -112,6 +126,8 @@ final class PackagingService: Sendable {
     /// it. A stream whose publisher reconnected continues.
     func begin(_ stream: LiveStream) async {
         guard let layers = layers(of: stream) else { return }
+        // A stream that begins again, such as that of a name, is not the one that ends.
+        if let former = ending.withLock({ $0.streams.removeValue(forKey: stream.id) }) { finish(former.packaged) }
         let former = reserve(stream.id, for: stream.peer)
         if let former, former.isLive {
             // The units of the new publisher arrive after the restart.
@@ -195,17 +211,47 @@ final class PackagingService: Sendable {
         }
     }
 
-    /// Ends a stream. Its playlists then have an end, and are available for some time.
+    /// Ends a stream, when its last units have been packaged. Its playlists then have an end, and are available for some time.
     func end(_ id: StreamID) {
         let packaged = entries.withLock { entries in
             let packaged = entries[id]?.packaged
             if packaged == nil { entries[id] = nil }
             return packaged
         }
-        packaged?.finish(at: MonotonicClock.now())
-        waiters.resume(id)
-        for feed in router.feeds { feed.setNext([:], of: id) }
-        recordings?.finish(id)
+        guard let packaged else {
+            waiters.resume(id)
+            recordings?.finish(id)
+            for feed in router.feeds { feed.setNext([:], of: id) }
+            return
+        }
+        let feeds = router.feeds
+        let waits = ending.withLock { ending in
+            guard ending.isRunning, !feeds.isEmpty else { return false }
+            ending.streams[id] = Ending.Stream(packaged: packaged, feedCount: feeds.count)
+            return true
+        }
+        for feed in feeds { feed.end(id) }
+        if !waits { finish(packaged) }
+    }
+
+    private func finish(_ packaged: PackagedStream) {
+        packaged.finish(at: MonotonicClock.now())
+        waiters.resume(packaged.id)
+        recordings?.finish(packaged.id)
+    }
+
+    /// Records that a feed has no further units of a stream that has ended.
+    private func noteEnd(of id: StreamID) {
+        let finished = ending.withLock { ending -> PackagedStream? in
+            guard let stream = ending.streams[id] else { return nil }
+            guard stream.feedCount <= 1 else {
+                ending.streams[id]?.feedCount -= 1
+                return nil
+            }
+            ending.streams[id] = nil
+            return stream.packaged
+        }
+        if let finished { finish(finished) }
     }
 
     /// Whether the configuration requests that every stream is packaged, for HLS or for a recording.
@@ -279,16 +325,23 @@ final class PackagingService: Sendable {
 
     /// Packages the units of all streams until the router stops.
     func run() async {
+        ending.withLock { $0.isRunning = true }
         await withTaskGroup(of: Void.self) { group in
             for feed in router.feeds {
                 group.addTask {
                     for await batch in feed.batches {
                         await self.process(batch, of: feed)
                         feed.processed(batch)
+                        if let id = batch.ended { self.noteEnd(of: id) }
                     }
                 }
             }
         }
+        let rest = ending.withLock { ending in
+            defer { ending = Ending() }
+            return ending.streams.values.map(\.packaged)
+        }
+        for packaged in rest { finish(packaged) }
     }
 
     private func process(_ batch: PublishedUnitFeed.Batch, of feed: PublishedUnitFeed) async {

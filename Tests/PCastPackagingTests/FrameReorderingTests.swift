@@ -57,6 +57,54 @@ struct FrameReorderingTests {
         #expect(reordering.depth == 0)
     }
 
+    @Test("frames keep their order when the capture clock is set back between them")
+    func captureClock() throws {
+        let sets = try MediaSamples.parameterSets(MediaSamples.size)
+        var packager = StreamPackager(
+            PackagerConfiguration(instance: "i1"),
+            renditions: [RenditionDescription(name: "video", source: .video, bitrate: .kilobits(800))])
+        // Two B-frames between others. The encoder's headers do not state them, so the first group finds the number.
+        var order: [Int64] = []
+        for group: Int64 in 0..<3 {
+            order.append(group * 31)
+            for first in stride(from: group * 31 + 1, to: group * 31 + 31, by: 3) {
+                order += [first + 2, first, first + 1]
+            }
+        }
+        for (index, number) in order.enumerated() {
+            // The clock is corrected by a second between two B-frames of the third group.
+            let error = TimeSpan.seconds(index < 76 ? 1 : 0 as Int64)
+            packager.append(
+                AccessUnit(
+                    bytes: MediaSamples.unit(isKeyFrame: number % 31 == 0, parameterSets: sets, number: Int(number)),
+                    timestamp: number * 3_000,
+                    captureTime: LiveRun.start + ClockRate.video.span(ofTicks: number * 3_000) + error), to: "video")
+        }
+        packager.finish()
+        let playlist = try #require(packager.mediaPlaylist(of: "video"))
+        var times: [Int64] = []
+        for segment in playlist.segments where !segment.isGap {
+            let bytes = try #require(packager.file(.segment(segment.number), of: "video"))
+            var offset = 0
+            while offset < bytes.count {
+                let rest = Array(bytes[offset...])
+                let head = try #require(CMAFFragmentDescription.headSize(rest))
+                let size = head + rest[head - 8..<head - 4].reduce(0) { $0 << 8 | Int($1) } - 8
+                let fragment = try #require(CMAFFragmentDescription(Array(rest.prefix(size)), size: size))
+                var time = fragment.decodeTime
+                for sample in fragment.samples {
+                    times.append(time + Int64(sample.compositionOffset))
+                    time += Int64(sample.duration)
+                }
+                offset += size
+            }
+        }
+        let last = Array(times.suffix(31))
+        let places = last.map { time in last.count { $0 < time } }
+        let expected = order.suffix(31).map { number in Int(number - 62) }
+        #expect(places == expected, "\(last)")
+    }
+
     @Test("a repeated time is not accepted")
     func repeated() {
         var reordering = FrameReordering<Int64>()

@@ -100,6 +100,8 @@ struct CaptureTimeline {
 
     /// The difference of the clocks from which on they are considered unrelated.
     private static let maximumDrift: Int64 = 500_000_000
+    /// The largest step between the timestamps of frames that follow each other, in nanoseconds.
+    private static let usualStep: Int64 = 2_000_000_000
     /// The largest step of a timestamp in ticks.
     private static let maximumStep: Int64 = 1 << 40
 
@@ -128,6 +130,13 @@ struct CaptureTimeline {
                     let followed = time + min(max(drift, -limit), limit)
                     if step > 0 { self.last = (unit.timestamp, followed) }
                     return .continues(followed)
+                }
+                // The capture clock was set back, such as that of an encoder whose first frames were late. Frames with usual
+                // timestamps keep their distances, so that B-frames keep their order.
+                if drift < 0, rate.span(ofTicks: step).magnitude.nanoseconds <= Self.usualStep {
+                    clock.compensate(rate.span(ofTicks: -drift).nanoseconds)
+                    if step > 0 { self.last = (unit.timestamp, time) }
+                    return .jumps(time)
                 }
             }
         }

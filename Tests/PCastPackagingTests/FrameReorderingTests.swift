@@ -1,4 +1,5 @@
 import PCastCore
+import PCastHLS
 import Testing
 
 @testable import PCastPackaging

@@ -167,6 +167,9 @@ extension Forwarder {
     /// Begins to assemble the units of the tracks of a stream that have one of the codecs, or may have it later. The tracks
     /// then count as watched, so that the publisher sends them.
     ///
+    /// Packaging begins with the last key frame, and with the audio that is kept, because an encoder that makes no key frames
+    /// on request may send the next one seconds later.
+    ///
     /// - Returns: The codec of each track that is read, by its layer; nil for audio. It is empty if this shard does not
     ///   have the publisher or already reads the stream for the same output.
     mutating func beginReading(
@@ -184,7 +187,10 @@ extension Forwarder {
             let rendition = later == nil ? nil : streams[index].renditionCodec(of: layer)
             let made = rendition.flatMap { readable.contains($0) ? $0 : nil }
             guard let codec = isReadable ? current : made ?? (use == .packaging ? later : nil) else { continue }
-            let position = streams[index].layers[layer].log.end
+            var position = streams[index].layers[layer].log.end
+            if use == .packaging, isReadable, let keyFrame = streams[index].layers[layer].log.newestKeyFrame {
+                position = keyFrame
+            }
             let number = readers.insert(
                 TrackReader(
                     stream: stream, use: use, publisher: publisher, layer: layer, codec: codec, readable: readable,
@@ -196,7 +202,7 @@ extension Forwarder {
             beginSubstitute(reader: number, stream: index, at: now)
         }
         if let codec = streams[index].audio.sourceFormat?.codec, readable.contains(codec) {
-            let position = streams[index].audio.log.end
+            let position = use == .packaging ? streams[index].audio.log.start : streams[index].audio.log.end
             _ = readers.insert(
                 TrackReader(
                     stream: stream, use: use, publisher: publisher, layer: nil, codec: codec, readable: readable,

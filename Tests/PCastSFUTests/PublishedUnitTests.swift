@@ -28,9 +28,11 @@ struct PublishedUnitTests {
         mutating func send(_ count: Int) {
             for _ in 0..<count {
                 broadcast.send(1, from: publisher, by: network)
-                network.sfu.readUnits(at: network.now) { units.append($0) }
+                read()
             }
         }
+
+        mutating func read() { network.sfu.readUnits(at: network.now) { units.append($0) } }
 
         /// The numbers of the frames of a track that were read.
         func numbers(layer: Int?) -> [Int?] {
@@ -104,6 +106,36 @@ struct PublishedUnitTests {
             #expect(units[index + 1].isKeyFrame, "frame \(pair.1 ?? -1) after \(pair.0 ?? -1)")
         }
         #expect(reading.numbers(layer: nil).allSatisfy { $0 != nil })
+    }
+
+    @Test("units that arrive just before the end of a stream are delivered after it")
+    func last() throws {
+        var reading = try Reading()
+        _ = reading.begin()
+        reading.send(20)
+        let count = reading.units.count
+        reading.broadcast.send(3, from: reading.publisher, by: reading.network)
+        reading.network.sfu.end(reading.publisher.id, reason: .ended, at: reading.network.now)
+        reading.network.run(for: .milliseconds(500))
+        #expect(reading.network.sfu.isReadingUnits)
+        reading.read()
+        #expect(reading.units.count >= count + 3)
+        reading.read()
+        #expect(!reading.network.sfu.isReadingUnits)
+    }
+
+    @Test("a publisher that makes no key frame on request is read from its last one on")
+    func lastKeyFrame() throws {
+        var reading = try Reading()
+        reading.send(20)
+        let network = reading.network
+        #expect(reading.begin() == [0: .h264, nil: .opus])
+        // Nothing follows: the units are those that the SFU has.
+        reading.read()
+        #expect(network.sfu.isReadingUnits)
+        let video = reading.units.filter { $0.layer == 0 }
+        #expect(video.first?.isKeyFrame == true && video.count > 1)
+        #expect(reading.units.contains { $0.layer == nil })
     }
 
     @Test("a stream that has ended is not read any more")

@@ -123,7 +123,9 @@ struct RenditionPackager {
                 clock.addDiscontinuity(at: nanoseconds(time))
             }
         }
-        guard time >= earliest, !description.isVideo || reordering.accepts(time) else {
+        // It finds the number of reordered frames, also by a frame that is too early.
+        let isPlaceable = !description.isVideo || reordering.accepts(time)
+        guard isPlaceable, time >= earliest else {
             guard read.leading != nil else { return drop(&clock) }
             // The frames after leading frames do not refer to them.
             droppedUnits += 1

@@ -128,6 +128,20 @@ struct OverlayCoreTests {
         #expect(stage.core.phase == .loading)
     }
 
+    @Test("a page over a channel sends messages to the application, and does not control the player")
+    func messages() {
+        var stage = Stage()
+        stage.handle(.load)
+        stage.handle(.pageOpened(.init(number: 1), isController: false, sendsMessages: true))
+        stage.handle(.pageOpened(.init(number: 2), isController: false))
+        for page in 1...2 { stage.say("bridge.ready", from: page) }
+        let shown = Self.notified(stage.say("shown", ["text": "goal"], from: 1))
+        #expect(shown.count { if case .bridgeMessage = $0 { true } else { false } } == 1)
+        let refused = Self.notified(stage.say("shown", ["text": "goal"], from: 2))
+        #expect(!refused.contains { if case .bridgeMessage = $0 { true } else { false } })
+        #expect(Self.commands(stage.say("player.mute", ["mute": .boolean(true)], from: 1)) == [])
+    }
+
     @Test("nothing is sent before a page listens; then it receives the current state")
     func replay() {
         var stage = Stage()

@@ -4,11 +4,11 @@ import PCastJSON
 /// The handling of messages from pages.
 extension OverlayCore {
     /// Adds a connected page, or closes it if the overlay is not loaded or has too many pages.
-    mutating func open(_ id: OverlayPage.ID, _ isController: Bool, at now: Instant) {
+    mutating func open(_ id: OverlayPage.ID, _ isController: Bool, sendsMessages: Bool, at now: Instant) {
         guard pages[id] == nil else { return }
         // Pages of each kind have their own limit, so that viewing pages cannot keep out a controller.
         let isFull = pages.values.count { $0.isController == isController } >= configuration.pageLimit
-        pages[id] = OverlayPage(isController: isController, at: now)
+        pages[id] = OverlayPage(isController: isController, sendsMessages: sendsMessages, at: now)
         switch phase {
         case .loading, .ready: if isFull { close(id, .tooManyPages) }
         case .idle, .created: close(id, .notLoaded)
@@ -33,7 +33,9 @@ extension OverlayCore {
         }
         pages[id]?.lastReceivedAt = now
         guard let page = pages[id] else { return }
-        guard page.isController || request.needsNoController else {
+        let isPermitted =
+            page.isController || request.needsNoController || page.sendsMessages && request.isForApplication
+        guard isPermitted else {
             return reportProtocolError(id, "a page without a controller token may not send this message")
         }
         perform(request, of: epoch, from: id, at: now)

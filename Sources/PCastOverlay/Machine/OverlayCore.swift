@@ -62,7 +62,7 @@ public struct OverlayCore: Machine, Sendable {
         /// The playhead has moved to a new epoch, of a new item or, after a seek, of the same item.
         case epoch(Int64, isNewItem: Bool)
         /// A page has connected.
-        case pageOpened(OverlayPage.ID, isController: Bool)
+        case pageOpened(OverlayPage.ID, isController: Bool, sendsMessages: Bool = false)
         /// A page has sent a text message.
         case pageMessage(OverlayPage.ID, String)
         /// A page has sent a binary message, which is an error.
@@ -171,7 +171,8 @@ public struct OverlayCore: Machine, Sendable {
             epoch = max(epoch, number)
             // Epochs may arrive out of order: if the item is reported late, its seeks may have been reported before.
             if isNewItem { itemEpoch = max(itemEpoch, number) }
-        case .pageOpened(let id, let isController): open(id, isController, at: now)
+        case .pageOpened(let id, let isController, let sendsMessages):
+            open(id, isController, sendsMessages: sendsMessages, at: now)
         case .pageMessage(let id, let text): handle(text, from: id, at: now)
         case .pageBinaryMessage(let id): reportProtocolError(id, OverlayWireError.notText.description)
         case .pageClosed(let id):

@@ -22,6 +22,8 @@ public struct OverlayPage: Sendable {
 
     /// Whether the page has a controller token.
     let isController: Bool
+    /// Whether a page without a token may send messages to the application, which do not concern the player.
+    let sendsMessages: Bool
     /// Whether the page receives messages, which it does after `bridge.ready`.
     var isListening = false
     /// Whether the page has loaded its content.
@@ -44,8 +46,8 @@ public struct OverlayPage: Sendable {
     private var tokens = burst
     private var tokensAt: Instant
 
-    init(isController: Bool, at now: Instant) {
-        self.isController = isController
+    init(isController: Bool, sendsMessages: Bool, at now: Instant) {
+        (self.isController, self.sendsMessages) = (isController, sendsMessages)
         (lastReceivedAt, tokensAt) = (now, now)
     }
 

@@ -264,4 +264,7 @@ package enum OverlayRequest: Hashable, Sendable {
         case .failed, .message: false
         }
     }
+
+    /// Whether it is a message to the application, which the overlay does not know.
+    var isForApplication: Bool { if case .message(.bridgeMessage) = self { true } else { false } }
 }

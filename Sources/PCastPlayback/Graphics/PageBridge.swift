@@ -87,7 +87,7 @@ final class PageBridge: Sendable {
         close()
         // The document can be woken before its ID is returned.
         state.withLock { $0.name = name }
-        let page = overlay.openPage(isController: false) { [weak self] page in self?.wake(page) }
+        let page = overlay.openPage(isController: false, sendsMessages: true) { [weak self] page in self?.wake(page) }
         let isOver = state.withLock { state in
             if !state.isOver { state.page = page }
             return state.isOver

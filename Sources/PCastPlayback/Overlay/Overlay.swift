@@ -163,9 +163,9 @@ public final class Overlay: Sendable {
     // MARK: Pages
 
     /// Connects a page and returns its ID. `onWake` is called, from any thread, when ``takeOutgoing(for:)`` has a
-    /// message.
+    /// message. `sendsMessages` is whether a page without a token may send messages to the application.
     func openPage(
-        isController: Bool, onWake: @escaping @Sendable (OverlayPage.ID) -> Void
+        isController: Bool, sendsMessages: Bool = false, onWake: @escaping @Sendable (OverlayPage.ID) -> Void
     ) -> OverlayPage.ID {
         let id = state.withLock { state in
             state.lastPage += 1
@@ -173,7 +173,7 @@ public final class Overlay: Sendable {
             state.wakes[id] = { onWake(id) }
             return id
         }
-        handle(.pageOpened(id, isController: isController))
+        handle(.pageOpened(id, isController: isController, sendsMessages: sendsMessages))
         return id
     }
 

@@ -152,6 +152,8 @@ extension EndToEnd {
 
                 live.publisher.send(SIGINT)
                 #expect(await stream.ended.reason == .ended)
+                // It runs until its last frame was shown.
+                await renderer.stopped
                 #expect(!renderer.isSeekable)
                 await pcast.shutdown()
                 try await live.platform.program.end()
